@@ -13,7 +13,7 @@ use schedlab_proof::stress::{World, check, recent_events};
 use schedlab_proof::verify::{Collected, GoldenError, collect, verify_file};
 use schedlab_lab::{catch_panic, page, parallel};
 use schedlab_papers::{Outcomes, embedded, text};
-use schedlab_replay::{Books, Trace};
+use schedlab_replay::{Trace, TraceBuilder};
 use schedlab_report::Style;
 use schedlab_report::bench::{BenchReport, csv, curve, table};
 use schedlab_trace::read;
@@ -291,7 +291,7 @@ pub fn paper_ids(py: Python<'_>) -> PyResult<Vec<(String, String)>> {
 /// Reads a trace.
 fn recorded(path: &Path) -> Result<Trace, String> {
     let wrong = |error: read::ReadError| format!("{}: {error}", path.display());
-    let mut books = Books::new();
+    let mut books = TraceBuilder::new();
     let reading = read::read(path, &mut books).map_err(wrong)?;
     reading.needs_wakeups().map_err(wrong)?;
     Ok(books.into_trace())

@@ -1,4 +1,4 @@
-//! What a benchmark is: [`Benchmark`], and what comes of it: [`Findings`].
+//! Benchmarks: [`Benchmark`], and their results: [`Findings`].
 
 use crate::parameter::{BadValue, Parameter, Values};
 use schedlab_core::{Policy, TaskId};
@@ -9,88 +9,88 @@ use schedlab_workload::programs::{Kernel, PartId, Profile, Random};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// What a benchmark is run on, as far as its programs can tell.
+/// Conditions under which a benchmark runs, as far as its programs can observe them.
 #[derive(Clone, Debug)]
 pub struct Conditions {
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// How the kernel release runs pipes and sockets.
+    /// Behaviour of pipes and sockets in the kernel release.
     pub profile: Profile,
-    /// What calls cost.
+    /// Costs of calls.
     pub costs: CallCosts,
-    /// Of all random draws.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
 impl Conditions {
-    /// An empty operating system under these conditions.
+    /// Returns an operating system without tasks under these conditions.
     pub fn os(&self) -> Kernel {
         Kernel::new(self.profile, self.costs, self.seed)
     }
 
-    /// When a program is started of which nothing else is random, ns: within the first 10 ms, drawn
-    /// from the seed. On a real machine it is chance, too, how long after a tick that is; so runs
-    /// with different seeds spread as real ones do.
+    /// Returns the start time of a program that has nothing else random, ns: within the first 10
+    /// ms, drawn from the seed. On a real machine the time since the last tick is random as well,
+    /// so runs with different seeds vary as real ones do.
     pub fn start_ns(&self) -> u64 {
         Random::new(self.seed, TaskId(u32::MAX)).below(10_000_000)
     }
 }
 
-/// A benchmark whose tasks are there, ready to be run.
+/// Benchmark whose tasks have been created and are ready to run.
 pub struct Prepared {
-    /// The run is ended then at the latest, ns; none: the benchmark ends by itself.
+    /// Time at which the run is stopped at the latest, ns. `None`: the benchmark ends by itself.
     pub limit_ns: Option<u64>,
-    /// Sums up when the run is over.
+    /// Computes the findings when the run is over.
     pub finish: Box<dyn FnOnce(&End<'_>) -> Findings>,
 }
 
-/// A run that is over.
+/// Run that is over.
 pub struct End<'a> {
-    /// When it ended, ns by the benchmark's clock.
+    /// Time of its end on the benchmark's clock, ns.
     pub now_ns: u64,
-    /// The part that the benchmark is of what ran; the first one, and the only one, unless it ran
-    /// beside others.
+    /// Part of the run that belongs to the benchmark: the first and only one, unless it ran
+    /// together with others.
     pub part: PartId,
-    /// The programs and what they shared.
+    /// Programs, and the objects that they shared.
     pub os: &'a Kernel,
-    /// What each task got.
+    /// Statistics of each task.
     pub stats: &'a Stats,
 }
 
-/// What a benchmark found.
+/// Findings of a benchmark.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Findings {
-    /// What the real program prints, line for line.
+    /// Output of the real program, line by line.
     pub printed: String,
-    /// Figures, the one that curves are drawn of first.
+    /// Figures. The first one is the default of curves.
     pub figures: Vec<Figure>,
-    /// What does not come down to single numbers: samples over time, values of each task.
+    /// Results that are not single numbers: samples over time, values of each task.
     pub tables: Vec<Table>,
 }
 
 /// Numbers in rows and columns.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
-    /// What it is of; names differ from each other within a benchmark.
+    /// Subject, unique within a benchmark.
     pub name: String,
-    /// What is in its columns, with the unit: one more than a row has values, for the first is of
-    /// the rows' labels.
+    /// Headings of the columns, with units: one more than a row has values, because the first is
+    /// that of the labels.
     pub columns: Vec<String>,
-    /// Its rows.
+    /// Rows.
     pub rows: Vec<Row>,
 }
 
-/// A row of a [`Table`].
+/// Row of a [`Table`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// What it is about.
+    /// Subject.
     pub label: String,
-    /// Its numbers; not a number: there is none.
+    /// Numbers; NaN: no value.
     pub values: Vec<f64>,
 }
 
 impl Table {
-    /// An empty one.
+    /// Returns an empty table.
     pub fn new(name: impl Into<String>, columns: &[&str]) -> Table {
         Table {
             name: name.into(),
@@ -99,109 +99,109 @@ impl Table {
         }
     }
 
-    /// Puts a row at the end.
+    /// Appends a row.
     pub fn push(&mut self, label: impl Into<String>, values: Vec<f64>) {
         self.rows.push(Row { label: label.into(), values });
     }
 
-    /// The value in the row `label` and the column `column`.
+    /// Returns the value in the row `label` and the column `column`.
     pub fn value(&self, label: &str, column: &str) -> Option<f64> {
         let column = self.columns.iter().position(|name| name == column)?.checked_sub(1)?;
         self.rows.iter().find(|row| row.label == label)?.values.get(column).copied()
     }
 }
 
-/// A number that a benchmark found.
+/// Number that a benchmark found.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
-    /// What it is; names differ from each other within a benchmark.
+    /// Name, unique within a benchmark.
     pub name: String,
-    /// Its unit, as it is printed; "" for pure numbers.
+    /// Unit, as printed; "" for pure numbers.
     pub unit: &'static str,
-    /// The value.
+    /// Value.
     pub value: f64,
-    /// Which is better.
+    /// Which direction is better.
     pub better: Better,
 }
 
 impl Figure {
-    /// A figure of which less is better.
+    /// Returns a figure of which lower values are better.
     pub fn lower(name: impl Into<String>, unit: &'static str, value: f64) -> Figure {
         Figure { name: name.into(), unit, value, better: Better::Lower }
     }
 
-    /// A figure of which more is better.
+    /// Returns a figure of which higher values are better.
     pub fn higher(name: impl Into<String>, unit: &'static str, value: f64) -> Figure {
         Figure { name: name.into(), unit, value, better: Better::Higher }
     }
 
-    /// A figure that is neither good nor bad.
+    /// Returns a figure that is neither good nor bad.
     pub fn plain(name: impl Into<String>, unit: &'static str, value: f64) -> Figure {
         Figure { name: name.into(), unit, value, better: Better::Neither }
     }
 }
 
 impl Findings {
-    /// Without tables.
+    /// Returns findings without tables.
     pub fn new(printed: String, figures: Vec<Figure>) -> Findings {
         Findings { printed, figures, tables: vec![] }
     }
 
-    /// The table called `name`.
+    /// Returns the table called `name`.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    /// The figure called `name`.
+    /// Returns the figure called `name`.
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
     }
 }
 
-/// A benchmark to run: one of [`ALL`](crate::ALL), or one that was put together.
+/// Benchmark to run: one of [`ALL`](crate::ALL), or a combined one.
 #[derive(Clone)]
-pub enum Chosen {
-    /// One of those that are always there.
+pub enum AnyBenchmark {
+    /// One of the built-in benchmarks.
     Listed(&'static dyn Benchmark),
-    /// One that lives as long as somebody has it.
+    /// One that is reference-counted.
     Owned(Arc<dyn Benchmark>),
 }
 
-impl Deref for Chosen {
+impl Deref for AnyBenchmark {
     type Target = dyn Benchmark;
 
     fn deref(&self) -> &(dyn Benchmark + 'static) {
         match self {
-            Chosen::Listed(benchmark) => *benchmark,
-            Chosen::Owned(benchmark) => &**benchmark,
+            AnyBenchmark::Listed(benchmark) => *benchmark,
+            AnyBenchmark::Owned(benchmark) => &**benchmark,
         }
     }
 }
 
-impl From<&'static dyn Benchmark> for Chosen {
-    fn from(benchmark: &'static dyn Benchmark) -> Chosen {
-        Chosen::Listed(benchmark)
+impl From<&'static dyn Benchmark> for AnyBenchmark {
+    fn from(benchmark: &'static dyn Benchmark) -> AnyBenchmark {
+        AnyBenchmark::Listed(benchmark)
     }
 }
 
-/// A benchmark.
+/// Benchmark.
 pub trait Benchmark: Send + Sync {
-    /// What it is called, as the real program is.
+    /// Returns the name, which is that of the real program.
     fn name(&self) -> &'static str;
 
-    /// What it does and measures, in a line.
+    /// Returns a line about what it does and measures.
     fn about(&self) -> &'static str;
 
-    /// What is run, as exactly as its [`name`](Benchmark::name) and its parameters leave it open:
-    /// results of one are none of another.
+    /// Returns an exact description of what is run. It states what the [`name`](Benchmark::name)
+    /// and the parameters leave open: results with different descriptions must not be mixed.
     fn described(&self) -> String {
         self.name().into()
     }
 
-    /// What can be set, under the names that the real program has.
+    /// Returns the parameters, under the names of the real program.
     fn parameters(&self) -> &[Parameter];
 
-    /// The policies that its tasks have at some time; a scheduler without them cannot run it.
+    /// Returns the policies that its tasks use at any time; a scheduler without them cannot run it.
     fn policies(&self, values: &Values) -> Vec<Policy> {
         let _ = values;
         vec![Policy::Other]
@@ -213,23 +213,23 @@ pub trait Benchmark: Send + Sync {
         false
     }
 
-    /// The task groups that it wants beside the root, by their weight (`cpu.shares`). They are
-    /// numbered from 1 on.
+    /// Returns the weights (`cpu.shares`) of the task groups that it requires besides the root.
+    /// They are numbered from 1.
     fn groups(&self, values: &Values) -> Vec<u64> {
         let _ = values;
         vec![]
     }
 
-    /// About how many tasks it has at once, if that may be very many.
+    /// Returns the approximate number of simultaneous tasks, if that may be very large.
     fn tasks(&self, values: &Values) -> u64 {
         let _ = values;
         0
     }
 
-    /// Makes the tasks, in `os`.
+    /// Creates the tasks in `os`.
     ///
     /// # Errors
-    /// Values that do not go together. (That each is in its own range has been seen to.)
+    /// Values that contradict each other. (The range of each value has been checked.)
     fn prepare(
         &self,
         values: &Values,

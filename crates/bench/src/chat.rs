@@ -2,9 +2,9 @@
 //! `chat_c`, and VolanoMark).
 //!
 //! A member has a sending and a receiving task on the client's side and one of each on the
-//! server's. A sender waits after each message until its own receiver has seen it; the server hands
-//! each message to all members of the room. Every hop is a message of 100 bytes on a socket of its
-//! own. This is a model: the program's text was not at hand.
+//! server's. After each message, a sender waits until its own receiver has returned it; the server
+//! passes each message to all members of the room. Every hop is a message of 100 bytes on a socket
+//! of its own. This is a model: the source of the program was not available.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -21,7 +21,7 @@ use std::rc::Rc;
 pub struct Chat;
 
 const BYTES: u32 = 100;
-/// Tasks that a run may have.
+/// Maximum number of tasks of a run.
 const TASKS_MAX: u64 = 1_000_000;
 
 const PARAMETERS: &[Parameter] = &[
@@ -36,17 +36,17 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// A member of a room.
+/// Member of a room.
 struct Member {
-    /// From its client to the server.
+    /// Channel from its client to the server.
     up: ChannelId,
-    /// From the server to its client.
+    /// Channel from the server to its client.
     down: ChannelId,
-    /// Messages that the server's sending task has yet to write.
+    /// Messages that the server's sending task has to write.
     queue: SemaphoreId,
     /// Its own messages that have come back.
-    seen: SemaphoreId,
-    /// Who wrote the messages in the server's queue, and those that are under way to the client.
+    returned: SemaphoreId,
+    /// Senders of the messages in the server's queue, and of those on the way to the client.
     queued: RefCell<VecDeque<u16>>,
     under_way: RefCell<VecDeque<u16>>,
 }
@@ -57,15 +57,15 @@ impl Member {
             up: objects.socket(),
             down: objects.socket(),
             queue: objects.semaphore(SemaphoreKind::Syscall, 0),
-            seen: objects.semaphore(SemaphoreKind::Syscall, 0),
-            // Nobody has more than one message under way.
+            returned: objects.semaphore(SemaphoreKind::Syscall, 0),
+            // No member has more than one message on the way.
             queued: RefCell::new(VecDeque::with_capacity(users)),
             under_way: RefCell::new(VecDeque::with_capacity(users)),
         }
     }
 }
 
-/// What all tasks know.
+/// State that all tasks share.
 struct Shape {
     rooms: u64,
     users: u64,
@@ -74,7 +74,7 @@ struct Shape {
     start: LatchId,
     start_ns: Cell<u64>,
     end_ns: Cell<u64>,
-    /// Receiving clients that have not seen all yet.
+    /// Number of receiving clients that have not received all messages yet.
     left: Cell<u64>,
 }
 
@@ -84,7 +84,7 @@ impl Benchmark for Chat {
     }
 
     fn about(&self) -> &'static str {
-        "rooms of members who talk to each other through a server: messages delivered a second"
+        "rooms of members who talk to each other through a server: messages delivered per second"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -115,7 +115,7 @@ impl Benchmark for Chat {
             left: Cell::new(rooms * users),
         });
         os.start(conditions.start_ns(), Spawn::new("chat", parent(shape.clone())));
-        // An hour, and ten times what one CPU needs for the messages.
+        // An hour, and ten times the time that one CPU needs for the messages.
         let limit_ns =
             (rooms * users * users).saturating_mul(shape.messages).saturating_mul(40_000);
         let limit_ns = Some(limit_ns.saturating_add(3_600_000_000_000));
@@ -141,7 +141,7 @@ fn findings(shape: &Shape, _end: &End<'_>) -> Findings {
     )
 }
 
-/// Starts all tasks, room by room and member by member, and lets them go.
+/// Starts all tasks, room by room and member by member, and releases them.
 fn parent(shape: Rc<Shape>) -> impl Program + 'static {
     let mut members: Rc<[Member]> = [].into();
     let mut made = 0;
@@ -183,16 +183,16 @@ fn client_sender(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl Pro
             0 => Step::Pass(shape.start),
             _ if number > 2 * shape.messages => Step::Exit,
             _ if number % 2 == 1 => Step::Write(members[me].up, BYTES),
-            _ => Step::Wait(members[me].seen),
+            _ => Step::Wait(members[me].returned),
         }
     }
 }
 
-/// Reads a member's messages, and puts each into the queues of all.
+/// Reads a member's messages, and puts each into the queues of all members.
 fn server_receiver(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl Program + 'static {
     let mut started = false;
     let mut left = shape.messages;
-    // Whom the message that was read has yet to be handed to, from here on.
+    // Members to which the last message still has to be passed, from here on.
     let mut to = members.len();
     move |_: &mut Context<'_>| {
         if !std::mem::replace(&mut started, true) {
@@ -212,7 +212,7 @@ fn server_receiver(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl P
     }
 }
 
-/// Writes what is in a member's queue to its client.
+/// Writes the messages in a member's queue to its client.
 fn server_sender(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl Program + 'static {
     let mut started = false;
     let mut left = shape.messages * shape.users;
@@ -250,10 +250,13 @@ fn client_receiver(shape: Rc<Shape>, members: Rc<[Member]>, me: usize) -> impl P
             return Step::Pass(shape.start);
         }
         if std::mem::replace(&mut has, false) {
-            let from =
-                member.under_way.borrow_mut().pop_front().expect("what was read was under way");
+            let from = member
+                .under_way
+                .borrow_mut()
+                .pop_front()
+                .expect("a message that was read was on the way");
             if usize::from(from) == me {
-                return Step::Post(member.seen);
+                return Step::Post(member.returned);
             }
         }
         if left == 0 {

@@ -1,7 +1,7 @@
-//! chew: an endless loop that looks at the clock: how long is it kept from the CPU, and how long
-//! does it run in between?
+//! chew: an endless loop that reads the clock. It measures how long it is kept from the CPU, and
+//! how long it runs in between.
 //!
-//! A gap of more than 1 ms between two looks is a time off the CPU.
+//! A gap of more than 1 ms between two readings counts as a period off the CPU.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -16,19 +16,19 @@ use std::rc::Rc;
 /// See the module.
 pub struct Chew;
 
-/// Between two looks at the clock, ns: what ran before a gap is known to within this.
+/// Time between two readings of the clock, ns: the precision with which running times are known.
 const PIECE_NS: u64 = 50 * US_NS;
-/// Longer gaps are times off the CPU, ns.
+/// Gap from which on a period counts as off the CPU, ns.
 const GAP_NS: u64 = MS_NS;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::whole("processes", (1, 10_000), "2", "how many of it are started").positional(),
+    Parameter::whole("processes", (1, 10_000), "2", "number of processes").positional(),
     Parameter::whole("nice", (0, 19), "0", "nice value (it is started with nice(1))"),
     units::seconds("10"),
     units::hogs("0"),
 ];
 
-/// A time off the CPU.
+/// Period off the CPU.
 struct Gap {
     task: TaskId,
     out_ns: u64,
@@ -41,7 +41,7 @@ impl Benchmark for Chew {
     }
 
     fn about(&self) -> &'static str {
-        "loops that look at the clock: how long they are off the CPU, and how long they run in between"
+        "loops that read the clock: how long they are off the CPU, and how long they run in between"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -67,14 +67,14 @@ impl Benchmark for Chew {
 }
 
 fn process(gaps: Rc<RefCell<Vec<Gap>>>) -> impl Program + 'static {
-    // When it last looked, and since when it has been running.
+    // Time of the last reading, and beginning of the present period on the CPU.
     let (mut last_ns, mut since_ns) = (None, 0);
     move |os: &mut Context<'_>| {
         let now_ns = os.now_ns();
         match last_ns {
             None => since_ns = now_ns,
             Some(last_ns) if now_ns - last_ns > GAP_NS => {
-                // The piece of work between the two looks has been done too.
+                // The piece of work between the two readings was done, too.
                 let out_ns = now_ns - last_ns - PIECE_NS;
                 gaps.borrow_mut().push(Gap {
                     task: os.task(),
@@ -114,7 +114,7 @@ fn findings(nice: i32, gaps: &[Gap], end: &End<'_>) -> Findings {
         Figure::lower("mean time off the CPU", "ms", ms(units::mean(out.moments()))),
         Figure::plain("mean time on the CPU", "ms", ms(units::mean(ran.moments()))),
         Figure::plain("times off the CPU", "", gaps.len() as f64),
-        // One that never came back has no gap to show.
+        // A task that never came back has no gap to show.
         Figure::lower("longest wait", "ms", ms(units::longest_wait_ns(end, "chew") as f64)),
     ];
     Findings { printed, figures, ..Findings::default() }

@@ -1,12 +1,12 @@
-//! Several benchmarks at once on one machine: [`Mix`].
+//! Several benchmarks at the same time on one machine: [`Mix`].
 //!
-//! Each member is one of [`ALL`](crate::ALL) with parameters of its own, and what `nice(1)`,
-//! `chrt(1)`, `taskset(1)` and `cgexec(1)` would give it. It begins when it is told to, and a
-//! member that is over is ended, with all its tasks, while the others go on; the mix is over when
-//! all are.
+//! Each member is one of [`ALL`](crate::ALL) with its own parameters, and with the settings of
+//! `nice(1)`, `chrt(1)`, `taskset(1)` and `cgexec(1)`. A member begins at its start time. A member
+//! that is over is ended with all its tasks while the others continue; the mix is over when all
+//! members are.
 //!
-//! Parameters of the mix are those of its members, `MEMBER.PARAMETER`. So a list for any of them is
-//! a sweep, as ever.
+//! Parameters of the mix are those of its members, `MEMBER.PARAMETER`. A list for any of them is a
+//! sweep, as usual.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{ALL_CPUS, BadValue, Parameter, Value, Values, cpus};
@@ -16,7 +16,7 @@ use schedlab_core::{CpuId, CpuSet, GroupId, Policy, SchedAttr};
 use schedlab_workload::programs::{Kernel, Part, PartId};
 use std::borrow::Cow;
 
-/// Nobody mixes more than this.
+/// Maximum number of members.
 pub const MEMBERS_MAX: usize = 100;
 
 const START: &str = "start";
@@ -26,36 +26,41 @@ const PRIORITY: &str = "rt-priority";
 const SHARES: &str = "shares";
 const AFFINITY: &str = "affinity";
 
-/// What can be set about any member.
+/// Settings of a member.
 pub const SETTINGS: &[Parameter] = &[
-    Parameter::real(START, (0.0, 1e6), "0", "when it begins, s"),
-    Parameter::real(NICE, (-20.0, 19.0), "0", "nice value of its tasks that set none themselves"),
-    Parameter::word(POLICY, &["other", "batch", "idle", "fifo", "rr"], "other", "their policy"),
-    Parameter::whole(PRIORITY, (1, 99), "1", "their priority, with fifo and rr"),
-    Parameter::cpus(AFFINITY, "CPUs of those that choose none, as 0-3 or 0+2"),
+    Parameter::real(START, (0.0, 1e6), "0", "start time, s"),
+    Parameter::real(NICE, (-20.0, 19.0), "0", "nice value of its tasks, unless they set their own"),
+    Parameter::word(
+        POLICY,
+        &["other", "batch", "idle", "fifo", "rr"],
+        "other",
+        "policy of its tasks",
+    ),
+    Parameter::whole(PRIORITY, (1, 99), "1", "priority of its tasks, with fifo and rr"),
+    Parameter::cpus(AFFINITY, "CPUs of its tasks, unless they choose their own, as 0-3 or 0+2"),
     Parameter::whole(
         SHARES,
         (0, 262_144),
         "0",
-        "cpu.shares of a task group of its own; 0: it has none",
+        "cpu.shares of a task group of its own; 0: no group",
     ),
 ];
 
-/// What [`SETTINGS`], in their order, are called where a benchmark has the same name.
+/// Names of [`SETTINGS`], in their order, for benchmarks that have a parameter of the same name.
 const ASIDE: [&str; 6] =
     ["mix-start", "mix-nice", "mix-policy", "mix-rt-priority", "mix-affinity", "mix-shares"];
 
-/// The name that no benchmark has for `setting`, one of [`SETTINGS`].
+/// Returns a name for `setting`, one of [`SETTINGS`], that no benchmark uses.
 ///
 /// # Panics
-/// If it is none of them.
+/// `setting` is none of them.
 pub fn setting_aside(setting: &str) -> &'static str {
     let place = SETTINGS.iter().position(|other| other.name == setting);
-    ASIDE[place.unwrap_or_else(|| panic!("{setting} is no setting of members"))]
+    ASIDE[place.unwrap_or_else(|| panic!("{setting} is not a setting of members"))]
 }
 
-/// The name that `setting` has among the options of `benchmark`: `nice`, or `mix-nice` if the
-/// benchmark has that itself.
+/// Returns the name of `setting` among the options of `benchmark`: `nice`, or `mix-nice` if the
+/// benchmark itself has an option `nice`.
 ///
 /// # Panics
 /// As [`setting_aside`].
@@ -66,58 +71,58 @@ pub fn setting_name(benchmark: &dyn Benchmark, setting: &'static str) -> &'stati
     }
 }
 
-/// A benchmark that is to be mixed with others.
+/// Benchmark in a mix, as requested.
 pub struct Member {
-    /// What it is called; none: as the benchmark is.
+    /// Name. `None`: that of the benchmark.
     pub name: Option<String>,
-    /// Which benchmark.
+    /// Benchmark.
     pub benchmark: &'static dyn Benchmark,
-    /// Its parameters that were set, and of [`SETTINGS`], under [`setting_name`].
+    /// Values for its parameters and for [`SETTINGS`], the latter under [`setting_name`].
     pub given: Vec<(&'static str, Vec<Value>)>,
 }
 
-/// Why members do not make a mix.
+/// Reason why members do not make a mix.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MixError {
-    /// There is none.
-    #[error("a mix of nothing; give at least one member, as \"hackbench 10\"")]
+    /// There are no members.
+    #[error("the mix has no members; give at least one, as \"hackbench 10\"")]
     Nothing,
-    /// There are too many.
+    /// There are too many members.
     #[error("{0} members are more than {MEMBERS_MAX}")]
     TooMany(usize),
-    /// Two were given the same name.
-    #[error("two members are called {0}; give them names of their own, as web=hackbench")]
+    /// Two members have the same name.
+    #[error("two members are called {0}; give them different names, as web=hackbench")]
     SameName(String),
-    /// A name that could not be told from what stands around it.
-    #[error("\"{0}\" is no name for a member; letters, digits, - and _ make one")]
+    /// A name is ambiguous in the names of parameters.
+    #[error("\"{0}\" is not a name for a member; use letters, digits, - and _")]
     BadName(String),
 }
 
-/// A member in a mix.
+/// Member of a mix.
 struct Mixed {
     name: String,
     benchmark: &'static dyn Benchmark,
-    /// The benchmark's parameters: what it calls them, and what the mix does.
+    /// Parameters of the benchmark: its own names, and the names in the mix.
     parameters: Vec<(Cow<'static, str>, Cow<'static, str>)>,
-    /// What the mix calls [`SETTINGS`], in their order.
+    /// Names of [`SETTINGS`] in the mix, in their order.
     settings: Vec<Cow<'static, str>>,
 }
 
-/// A mix of benchmarks: a benchmark.
+/// Mix of benchmarks, which is itself a benchmark.
 pub struct Mix {
     members: Vec<Mixed>,
     parameters: Vec<Parameter>,
 }
 
-/// What was set about a mix, by the names of its own parameters.
-pub type Given = Vec<(Cow<'static, str>, Vec<Value>)>;
+/// Values of a mix, by the names of its parameters.
+pub type GivenValues = Vec<(Cow<'static, str>, Vec<Value>)>;
 
 impl Mix {
-    /// Mixes `members`, and says what was set under the names of the mix.
+    /// Combines `members`. Returns the mix, and the given values under the names of its parameters.
     ///
     /// # Errors
     /// [`MixError`].
-    pub fn of(members: Vec<Member>) -> Result<(Mix, Given), MixError> {
+    pub fn of(members: Vec<Member>) -> Result<(Mix, GivenValues), MixError> {
         if members.is_empty() {
             return Err(MixError::Nothing);
         }
@@ -134,7 +139,7 @@ impl Mix {
     }
 }
 
-/// What the members are called: `hackbench`, `hackbench-2` ... where nobody says anything.
+/// Returns the names of the members: by default `hackbench`, `hackbench-2`, ...
 fn names(members: &[Member]) -> Result<Vec<String>, MixError> {
     let mut names: Vec<String> = members.iter().filter_map(|member| member.name.clone()).collect();
     let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -164,12 +169,12 @@ fn names(members: &[Member]) -> Result<Vec<String>, MixError> {
 }
 
 impl Mixed {
-    /// Adds the parameters of `member` to those of the mix, and what was set to what was set there.
+    /// Creates a member, adding its parameters and values to those of the mix.
     fn new(
         name: String,
         member: &Member,
         parameters: &mut Vec<Parameter>,
-        given: &mut Given,
+        given: &mut GivenValues,
     ) -> Mixed {
         let benchmark = member.benchmark;
         let mut add = |own: Cow<'static, str>, parameter: &Parameter| {
@@ -197,7 +202,7 @@ impl Mixed {
         Mixed { name, benchmark, parameters: own, settings }
     }
 
-    /// What its benchmark's parameters are set to.
+    /// Returns the values of the parameters of its benchmark.
     fn own(&self, values: &Values) -> Values {
         let mut own = Values::defaults(self.benchmark.parameters());
         for (name, full) in &self.parameters {
@@ -206,10 +211,10 @@ impl Mixed {
         own
     }
 
-    /// What the mix calls a setting.
+    /// Returns the name of a setting in the mix.
     fn setting(&self, name: &str) -> &str {
         let place = SETTINGS.iter().position(|setting| setting.name == name);
-        &self.settings[place.expect("it is one of them")]
+        &self.settings[place.expect("the name is one of the settings")]
     }
 
     fn attr(&self, values: &Values) -> Result<SchedAttr, BadValue> {
@@ -347,7 +352,7 @@ impl Benchmark for Mix {
     }
 }
 
-/// Adds what a member found.
+/// Adds the findings of a member.
 fn add(
     all: &mut Findings,
     name: &str,
@@ -358,7 +363,7 @@ fn add(
     let start_ns = end.os.part(part).start_ns;
     let seconds = |ns: u64| ns as f64 / 1e9;
     if start_ns >= end.now_ns {
-        all.printed += &format!("[{name}] was to begin at {} s\n\n", seconds(start_ns));
+        all.printed += &format!("[{name}] was due to begin at {} s\n\n", seconds(start_ns));
         return;
     }
     let limit_ns =
@@ -387,7 +392,7 @@ mod tests {
 
     fn member(name: Option<&str>, benchmark: &str, given: &[(&'static str, Value)]) -> Member {
         let given = given.iter().map(|(name, value)| (*name, vec![value.clone()])).collect();
-        let benchmark = crate::find(benchmark).expect("it is there");
+        let benchmark = crate::find(benchmark).expect("the benchmark exists");
         Member { name: name.map(Into::into), benchmark, given }
     }
 
@@ -408,7 +413,8 @@ mod tests {
     fn parameters_are_those_of_the_members_and_settings_step_aside() {
         let editor =
             member(None, "editor", &[("nice", Value::Real(3.0)), ("mix-nice", Value::Real(5.0))]);
-        let (mix, given) = Mix::of(vec![editor, member(None, "game", &[])]).expect("it is right");
+        let (mix, given) =
+            Mix::of(vec![editor, member(None, "game", &[])]).expect("the mix is valid");
         assert_eq!(
             given,
             [
@@ -441,7 +447,10 @@ mod tests {
     #[test]
     fn affinities_are_cpus_and_ranges_of_them() {
         assert_eq!(cpus("0+2+4-6"), Some(vec![0, 2, 4, 5, 6]));
-        let affinity = SETTINGS.iter().find(|setting| setting.name == AFFINITY).expect("it is one");
+        let affinity = SETTINGS
+            .iter()
+            .find(|setting| setting.name == AFFINITY)
+            .expect("affinity is a setting");
         assert_eq!(
             affinity.read("0-1,all"),
             Ok(vec![Value::Word("0-1".into()), Value::Word("all".into())])
@@ -452,7 +461,7 @@ mod tests {
         }
         let (mix, given) =
             Mix::of(vec![member(None, "editor", &[("affinity", Value::Word("1-2".into()))])])
-                .expect("it is right");
+                .expect("the mix is valid");
         let mut values = Values::defaults(mix.parameters());
         values.set(&given[0].0, given[0].1[0].clone());
         assert!(mix.binds(&values));

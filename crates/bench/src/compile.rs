@@ -1,13 +1,13 @@
 //! compile: `make -jN` of a large C program, as the tree of processes that recursive make forks.
 //!
-//! The top make parses and runs a make in one directory after another; that make keeps up to N
-//! shells at work, each of which forks a compiler driver, which forks the compiler and the
-//! assembler, each parent waiting for its child. After a directory comes an archive, at the end the
-//! link and the compression. The shape is that of a kernel's build; the times are ours.
+//! The top make parses, and runs one make after the other in the directories. Each of these keeps
+//! up to N shells at work. A shell forks a compiler driver, which forks the compiler and the
+//! assembler; each parent waits for its child. After each directory comes an archive, at the end
+//! the link and the compression. The shape is that of a kernel build; the times are our own.
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
-use crate::programs::{self, Noted};
+use crate::programs::{self, SharedHistogram};
 use schedlab_workload::programs::{ChannelId, Context, DiskId, Kernel, Program, Spawn, Step};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 pub struct Compile;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::whole("jobs", (1, 10_000), "1", "objects that are made at a time")
+    Parameter::whole("jobs", (1, 10_000), "1", "objects that are made at the same time")
         .short('j')
         .positional(),
     Parameter::whole("objects", (1, 100_000), "400", "files to compile"),
@@ -27,14 +27,14 @@ const PARAMETERS: &[Parameter] = &[
         "350",
         "CPU time of the compiler for a file, ms: the mean of lognormal draws",
     ),
-    Parameter::real("sigma", (0.0, 3.0), "0.6", "their sigma"),
+    Parameter::real("sigma", (0.0, 3.0), "0.6", "sigma of these draws"),
     Parameter::flag(
         "pipe",
         "the assembler reads from the compiler as it writes (the driver's -pipe)",
     ),
     Parameter::flag(
         "editor",
-        "a task beside it that sleeps for 100 ms in the mean and then computes 3 ms",
+        "a concurrent task that sleeps for 100 ms on average and then computes 3 ms",
     ),
 ];
 
@@ -44,38 +44,39 @@ const PARSE_NS: u64 = 80 * MS;
 const SHELL_NS: u64 = 1_500_000;
 const DRIVER_NS: u64 = 2 * MS;
 const ASSEMBLER_NS: u64 = 25 * MS;
-/// Make's own work for each object, ns.
+/// CPU time of make for each object, ns.
 const REAP_NS: u64 = 2 * MS;
 const ARCHIVE_NS: u64 = 40 * MS;
 const LINK_NS: u64 = 1_500 * MS;
 const COMPRESS_NS: u64 = 1_000 * MS;
-/// One file in so many is not in memory, and the disk needs so long for it, ms in the mean.
+/// One file in this many is not in memory; the disk then takes the following mean time, ms.
 const DISK_ONE_IN: u64 = 10;
 const DISK_MEAN_MS: f64 = 6.0;
-/// With `-pipe` the assembler has its input in so many pieces of so many bytes.
+/// With `-pipe`, the assembler receives its input in this number of pieces, and each has the
+/// following size in bytes.
 const PIECES: u64 = 16;
 const PIECE_BYTES: u32 = 4096;
 
-/// What all processes of the tree know.
+/// State that all processes of the tree share.
 struct Tree {
     jobs: u64,
     objects: u64,
     directories: u64,
-    /// Of the compiler's CPU time: mu for ms, and sigma.
+    /// Distribution of the compiler's CPU time: mu for ms, and sigma.
     mu: f64,
     sigma: f64,
     pipe: bool,
     disk: DiskId,
     end_ns: Cell<Option<u64>>,
-    /// When each directory was done, ns.
+    /// Time at which each directory was done, ns.
     directory_ends: RefCell<Vec<u64>>,
 }
 
-/// What was drawn for an object.
+/// Random draws for an object.
 #[derive(Clone, Copy)]
 struct Object {
     compiler_ns: u64,
-    /// The disk's work for its file; 0: it is in memory.
+    /// Time of the disk for its file; 0: the file is in memory.
     disk_ns: u64,
 }
 
@@ -117,13 +118,13 @@ impl Benchmark for Compile {
             end_ns: Cell::new(None),
             directory_ends: RefCell::new(Vec::with_capacity(directories as usize)),
         });
-        let responses = Noted::default();
+        let responses = SharedHistogram::default();
         os.start(0, Spawn::new("make", top(tree.clone())));
         if values.flag("editor") {
             let editor = programs::editor(100 * MS, 3 * MS, responses.clone());
             os.start(0, Spawn::new("editor", editor));
         }
-        // Thirty times what one CPU needs for it.
+        // Thirty times the time that one CPU needs.
         let work_ms = objects as f64 * (values.real("compiler") + 50.0)
             + directories as f64 * 200.0
             + 3_000.0;
@@ -132,14 +133,14 @@ impl Benchmark for Compile {
     }
 }
 
-fn findings(tree: &Tree, responses: &Noted) -> Findings {
+fn findings(tree: &Tree, responses: &SharedHistogram) -> Findings {
     let mut table = Table::new("directories", &["directory", "done s"]);
     for (number, end_ns) in tree.directory_ends.borrow().iter().enumerate() {
         table.push((number + 1).to_string(), vec![*end_ns as f64 / 1e9]);
     }
     let Some(end_ns) = tree.end_ns.get() else {
         return Findings {
-            printed: "cut off before all was made\n".into(),
+            printed: "cut off before everything was made\n".into(),
             tables: vec![table],
             ..Findings::default()
         };
@@ -152,7 +153,7 @@ fn findings(tree: &Tree, responses: &Noted) -> Findings {
     Findings { printed, figures, tables: vec![table] }
 }
 
-/// Forks `child` and waits for it, again and again, as long as `next` gives one; `before_ns` is
+/// Forks `child` and waits for it, repeatedly, as long as `next` returns one; `before_ns` is
 /// computed first.
 fn forks_one_by_one(
     before_ns: u64,
@@ -178,7 +179,7 @@ fn forks_one_by_one(
     }
 }
 
-/// A program that is gone over to, and computes.
+/// Executes another program, which computes.
 fn executed(work_ns: u64) -> impl Program + 'static {
     let mut steps = [Step::Exit, Step::Run(work_ns), Step::Exec].into_iter().rev();
     move |_: &mut Context<'_>| steps.next().unwrap_or(Step::Exit)
@@ -194,7 +195,7 @@ fn top(tree: Rc<Tree>) -> impl Program + 'static {
         if now > 0 && now <= tree.directories {
             tree.directory_ends.borrow_mut().push(os.now_ns());
         }
-        // Objects are spread over the directories as evenly as can be.
+        // Objects are distributed over the directories as evenly as possible.
         let objects =
             (now + 1) * tree.objects / tree.directories - now * tree.objects / tree.directories;
         match now {
@@ -212,11 +213,11 @@ fn top(tree: Rc<Tree>) -> impl Program + 'static {
     })
 }
 
-/// What make does next in a directory.
-enum At {
+/// Next step of make in a directory.
+enum Stage {
     Exec,
     Parse,
-    /// It starts an object, or waits for one.
+    /// Starts an object, or waits for one.
     Make,
     Reap,
     Archive,
@@ -224,48 +225,47 @@ enum At {
     Over,
 }
 
-/// The make in a directory of so many objects.
+/// The make in a directory with this number of objects.
 fn directory(tree: Rc<Tree>, objects: u64) -> impl Program + 'static {
-    let mut at = At::Exec;
+    let mut at = Stage::Exec;
     let (mut started, mut running) = (0, 0);
     move |os: &mut Context<'_>| {
         loop {
             match at {
-                At::Exec => {
-                    at = At::Parse;
+                Stage::Exec => {
+                    at = Stage::Parse;
                     return Step::Exec;
                 }
-                At::Parse => {
-                    at = At::Make;
+                Stage::Parse => {
+                    at = Stage::Make;
                     return Step::Run(PARSE_NS);
                 }
-                At::Make if started < objects && running < tree.jobs => {
+                Stage::Make if started < objects && running < tree.jobs => {
                     started += 1;
                     running += 1;
-                    // Make draws, so that it does not matter in which order its children come to
-                    // it.
+                    // Make draws, so that the order in which its children run does not matter.
                     let object = tree.draw(os);
                     return Step::Fork(Box::new(Spawn::new("sh", shell(tree.clone(), object))));
                 }
-                At::Make if running > 0 => {
+                Stage::Make if running > 0 => {
                     running -= 1;
-                    at = At::Reap;
+                    at = Stage::Reap;
                     return Step::WaitChild;
                 }
-                At::Make => at = At::Archive,
-                At::Reap => {
-                    at = At::Make;
+                Stage::Make => at = Stage::Archive,
+                Stage::Reap => {
+                    at = Stage::Make;
                     return Step::Run(REAP_NS);
                 }
-                At::Archive => {
-                    at = At::WaitArchive;
+                Stage::Archive => {
+                    at = Stage::WaitArchive;
                     return Step::Fork(Box::new(Spawn::new("ar", executed(ARCHIVE_NS))));
                 }
-                At::WaitArchive => {
-                    at = At::Over;
+                Stage::WaitArchive => {
+                    at = Stage::Over;
                     return Step::WaitChild;
                 }
-                At::Over => return Step::Exit,
+                Stage::Over => return Step::Exit,
             }
         }
     }
@@ -311,7 +311,7 @@ fn driver(tree: Rc<Tree>, object: Object) -> impl Program + 'static {
     }
 }
 
-/// The compiler proper. With a channel it writes to the assembler as it goes.
+/// The compiler proper. With a channel it writes to the assembler as it proceeds.
 fn compiler(disk: DiskId, object: Object, channel: Option<ChannelId>) -> impl Program + 'static {
     let mut steps = 0;
     move |_: &mut Context<'_>| {

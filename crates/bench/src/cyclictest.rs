@@ -1,8 +1,8 @@
-//! cyclictest: how late do timers wake threads? (rt-tests 0.84.)
+//! cyclictest: how late timers wake threads (rt-tests 0.84).
 //!
-//! Each thread sleeps until an absolute time, notes how much later it runs, and adds its interval
-//! to that time; a thread that is late does not skip what it has missed, so one delay shows in
-//! several samples. It does nothing else: 2 us a cycle.
+//! Each thread sleeps until an absolute time, records how much later it runs, and adds its interval
+//! to that time. A thread that is late does not skip what it has missed, so one delay affects
+//! several samples. It does nothing else: 2 us per cycle.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// See the module.
 pub struct Cyclictest;
 
-/// What a cycle costs, ns.
+/// CPU time of a cycle, ns.
 const CYCLE_NS: u64 = 2 * US_NS;
 
 const PARAMETERS: &[Parameter] = &[
@@ -28,12 +28,11 @@ const PARAMETERS: &[Parameter] = &[
         "distance",
         (0, 1_000_000_000),
         "500",
-        "so much more for each next thread, us; 0 with --histogram",
+        "increment for each further thread, us; 0 with --histogram",
     )
     .short('d'),
-    Parameter::whole("prio", (0, 99), "0", "real-time priority; 0: none, and SCHED_OTHER")
-        .short('p'),
-    Parameter::flag("priospread", "each next thread has one priority less"),
+    Parameter::whole("prio", (0, 99), "0", "real-time priority; 0: SCHED_OTHER").short('p'),
+    Parameter::flag("priospread", "the priority decreases by one from thread to thread"),
     Parameter::word(
         "policy",
         &["auto", "other", "batch", "idle", "fifo", "rr"],
@@ -41,22 +40,17 @@ const PARAMETERS: &[Parameter] = &[
         "policy; auto: fifo with a priority, else other",
     )
     .short('y'),
-    Parameter::flag("affinity", "thread i on CPU i only").short('a'),
-    Parameter::flag("relative", "sleep for the interval, not until a time").short('r'),
+    Parameter::flag("affinity", "bind thread i to CPU i").short('a'),
+    Parameter::flag("relative", "sleep for the interval instead of until a time").short('r'),
     Parameter::whole(
         "loops",
         (0, 1_000_000_000),
         "0",
-        "cycles of each thread; 0: as long as it runs",
+        "cycles of each thread; 0: until the time is over",
     )
     .short('l'),
-    Parameter::whole(
-        "duration",
-        (0, 1_000_000),
-        "10",
-        "how long it runs, s; 0: until the loops are done",
-    )
-    .short('D'),
+    Parameter::whole("duration", (0, 1_000_000), "10", "duration, s; 0: until the loops are done")
+        .short('D'),
     Parameter::whole(
         "histogram",
         (0, 1_000_000),
@@ -64,12 +58,12 @@ const PARAMETERS: &[Parameter] = &[
         "print a histogram of latencies below this, us",
     )
     .short('h'),
-    Parameter::flag("nanosleep", "use clock_nanosleep: what is modelled in any case").short('n'),
-    Parameter::flag("mlockall", "lock memory: nothing is ever paged out here").short('m'),
+    Parameter::flag("nanosleep", "use clock_nanosleep: this is always modelled").short('n'),
+    Parameter::flag("mlockall", "lock memory: the model never pages out").short('m'),
     units::hogs("0"),
 ];
 
-/// What all threads know.
+/// State that all threads share.
 #[derive(Clone, Copy)]
 struct Options {
     threads: u64,
@@ -129,20 +123,20 @@ fn policy(values: &Values) -> Policy {
     }
 }
 
-/// What a thread has measured.
+/// Measurements of a thread.
 #[derive(Clone, Default)]
 struct Latencies {
     task: Option<TaskId>,
-    /// Whole us.
+    /// In whole us.
     moments: Moments,
     last_us: u64,
-    /// How many of 0, 1, ... us.
+    /// Number of latencies of 0, 1, ... us.
     counts: Vec<u64>,
 }
 
 struct Results {
     threads: Vec<Latencies>,
-    /// Of all threads, whole us.
+    /// Of all threads, in whole us.
     all: Histogram,
 }
 
@@ -164,7 +158,7 @@ impl Benchmark for Cyclictest {
     }
 
     fn about(&self) -> &'static str {
-        "threads that sleep until a time: how much later they run"
+        "threads that sleep until given times: how much later they run"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -200,7 +194,7 @@ impl Benchmark for Cyclictest {
         if duration_ns == 0 && options.loops == 0 {
             return Err(BadValue::new("duration", "0 needs an end by --loops"));
         }
-        // Loops alone: they are over in time, unless the threads get next to no CPU.
+        // With loops alone, the run is over in time, unless the threads get next to no CPU time.
         let longest_ns = options.interval_ns(options.threads - 1);
         let loops_ns = options
             .loops
@@ -236,9 +230,9 @@ fn parent(options: Options, results: Rc<RefCell<Results>>) -> impl Program + 'st
 enum Stage {
     /// Binds itself to its CPU.
     Bind,
-    /// Takes its policy.
+    /// Sets its policy.
     Policy,
-    /// Looks at the clock and sleeps for the first time.
+    /// Reads the clock and sleeps for the first time.
     First,
     /// Has been woken.
     Woken,

@@ -1,9 +1,9 @@
 //! fiftyp: nine processes that compute half of the time (after the 2012 rewrite for tests of ARM's
 //! schedulers).
 //!
-//! Each burns for as long as a sleep of 7 ms was measured to take, and sleeps 7 ms. All together
-//! want 4.5 CPUs. To the O(1) scheduler's estimator half-time sleepers look interactive; a fair
-//! scheduler gives each its share, and loops beside them theirs.
+//! Each computes for as long as a sleep of 7 ms was measured to take, and sleeps 7 ms. Together
+//! they request 4.5 CPUs. The O(1) scheduler's estimator takes half-time sleepers for interactive
+//! tasks; a fair scheduler gives each process its share, and concurrent loops theirs.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -20,7 +20,7 @@ const PARAMETERS: &[Parameter] = &[
         "processes",
         (1, 100_000),
         "9",
-        "processes (the real program means ten and starts nine)",
+        "processes (the real program intends ten and starts nine)",
     )
     .positional(),
     Parameter::whole("sleep", (1, 100_000), "7", "sleep between two bursts, ms"),

@@ -1,13 +1,14 @@
-//! game: a loop that draws frame after frame, with the display server it draws through and endless
-//! loops beside it.
+//! game: a loop that draws frame after frame, with the display server through which it draws and
+//! concurrent endless loops.
 //!
-//! The game computes a frame, sends a request to the display server, and goes on when the request
-//! of the frame before has been answered. Under Wine it asks a third task several times in each
-//! frame. This is a model of the published runs of a first-person game, of which no text exists.
+//! The game computes a frame, sends a request to the display server, and continues when the request
+//! of the previous frame has been answered. Under Wine it also calls a third task several times per
+//! frame. This is a model of the published runs of a first-person game, whose source is not
+//! available.
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
-use crate::programs::{self, Noted, Pace};
+use crate::programs::{self, Pace, SharedHistogram};
 use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,25 +17,30 @@ use std::rc::Rc;
 pub struct Game;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::whole("hogs", (0, 10_000), "0", "endless loops beside it").positional(),
+    Parameter::whole("hogs", (0, 10_000), "0", "concurrent endless loops").positional(),
     Parameter::real(
         "frame",
         (0.1, 10_000.0),
         "10",
         "CPU time of a frame, ms: the mean of normal draws of at least a tenth of it",
     ),
-    Parameter::real("deviation", (0.0, 10_000.0), "1", "their standard deviation, ms"),
+    Parameter::real("deviation", (0.0, 10_000.0), "1", "standard deviation of these draws, ms"),
     Parameter::real(
         "display",
         (0.0, 10_000.0),
         "1.5",
-        "the display server's CPU time for a frame, ms; 0: there is none",
+        "CPU time of the display server for a frame, ms; 0: no server",
     ),
-    Parameter::flag("wine", "a wineserver is asked in each frame"),
-    Parameter::whole("wine-calls", (1, 1_000), "4", "how often in a frame"),
-    Parameter::real("wine-call", (0.0, 10_000.0), "30", "the wineserver's CPU time for a call, us"),
+    Parameter::flag("wine", "the game calls a wineserver in each frame"),
+    Parameter::whole("wine-calls", (1, 1_000), "4", "calls in a frame"),
+    Parameter::real(
+        "wine-call",
+        (0.0, 10_000.0),
+        "30",
+        "CPU time of the wineserver for a call, us",
+    ),
     Parameter::flag("vsync", "each frame begins at a multiple of 16.667 ms"),
-    Parameter::flag("audio", "a task that computes 2.5 ms every 50 ms beside it"),
+    Parameter::flag("audio", "a concurrent task that computes 2.5 ms every 50 ms"),
     Parameter::whole("time", (1, 100_000), "60", "seconds"),
 ];
 
@@ -42,7 +48,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const VSYNC_NS: u64 = 16_666_667;
 const BYTES: u32 = 100;
 
-/// What the game knows.
+/// State of the game.
 struct Shape {
     frame_ns: u64,
     deviation_ns: u64,
@@ -51,8 +57,8 @@ struct Shape {
     wine_calls: u64,
     vsync: bool,
     /// Times from frame to frame, ns.
-    frames: Noted,
-    /// Frames by the second in which they ended.
+    frames: SharedHistogram,
+    /// Number of frames by the second in which they ended.
     seconds: RefCell<Vec<u64>>,
 }
 
@@ -62,7 +68,7 @@ impl Benchmark for Game {
     }
 
     fn about(&self) -> &'static str {
-        "a game that draws frame after frame beside endless loops: frames a second"
+        "a game that draws frame after frame beside endless loops: frames per second"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -87,7 +93,7 @@ impl Benchmark for Game {
             wine,
             wine_calls: values.whole("wine-calls"),
             vsync: values.flag("vsync"),
-            frames: Noted::default(),
+            frames: SharedHistogram::default(),
             seconds: RefCell::new(vec![0; time_s as usize]),
         });
         os.start(0, Spawn::new("game", game(shape.clone())));
@@ -113,7 +119,7 @@ impl Benchmark for Game {
     }
 }
 
-fn findings(shape: &Shape, audio: &Noted) -> Findings {
+fn findings(shape: &Shape, audio: &SharedHistogram) -> Findings {
     let seconds = shape.seconds.borrow();
     let frames: u64 = seconds.iter().sum();
     let time_s = seconds.len() as f64;
@@ -151,10 +157,10 @@ fn server((up, down): (ChannelId, ChannelId), work_ns: u64) -> impl Program + 's
     }
 }
 
-/// What the game does next.
-enum At {
+/// Next step of the game.
+enum Stage {
     Begin,
-    /// It computes the frame between calls, so many of which are left.
+    /// Computes the frame between calls; the number of calls left.
     Compute(u64),
     Ask(u64),
     Answer(u64),
@@ -163,7 +169,7 @@ enum At {
 }
 
 fn game(shape: Rc<Shape>) -> impl Program + 'static {
-    let mut at = At::Begin;
+    let mut at = Stage::Begin;
     let mut piece_ns = 0;
     // Requests that have not been answered.
     let mut open = 0;
@@ -171,40 +177,40 @@ fn game(shape: Rc<Shape>) -> impl Program + 'static {
     move |os: &mut Context<'_>| {
         loop {
             match at {
-                At::Begin => {
+                Stage::Begin => {
                     let calls = if shape.wine.is_some() { shape.wine_calls } else { 0 };
                     let drawn =
                         os.random().normal(shape.frame_ns as f64, shape.deviation_ns as f64);
                     piece_ns = drawn.max(shape.frame_ns as f64 / 10.0) as u64 / (calls + 1);
-                    at = At::Compute(calls);
+                    at = Stage::Compute(calls);
                     if shape.vsync {
                         return Step::SleepUntil((os.now_ns() / VSYNC_NS + 1) * VSYNC_NS);
                     }
                 }
-                At::Compute(left) => {
-                    at = if left > 0 { At::Ask(left) } else { At::Draw };
+                Stage::Compute(left) => {
+                    at = if left > 0 { Stage::Ask(left) } else { Stage::Draw };
                     return Step::Run(piece_ns);
                 }
-                At::Ask(left) => {
-                    at = At::Answer(left);
+                Stage::Ask(left) => {
+                    at = Stage::Answer(left);
                     if let Some((up, _)) = shape.wine {
                         return Step::Write(up, BYTES);
                     }
                 }
-                At::Answer(left) => {
-                    at = At::Compute(left - 1);
+                Stage::Answer(left) => {
+                    at = Stage::Compute(left - 1);
                     if let Some((_, down)) = shape.wine {
                         return Step::Read(down, BYTES);
                     }
                 }
-                At::Draw => {
-                    at = At::Drawn;
+                Stage::Draw => {
+                    at = Stage::Drawn;
                     if let Some((up, _)) = shape.display {
                         open += 1;
                         return Step::Write(up, BYTES);
                     }
                 }
-                At::Drawn => {
+                Stage::Drawn => {
                     if open == 2 {
                         open = 1;
                         if let Some((_, down)) = shape.display {
@@ -219,7 +225,7 @@ fn game(shape: Rc<Shape>) -> impl Program + 'static {
                     {
                         *count += 1;
                     }
-                    at = At::Begin;
+                    at = Stage::Begin;
                 }
             }
         }

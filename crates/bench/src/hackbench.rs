@@ -1,9 +1,9 @@
-//! hackbench: a storm of messages between groups of processes (Rusty Russell, 2001; rt-tests;
-//! `perf bench sched messaging`).
+//! hackbench: a storm of messages between groups of processes (Rusty Russell, 2001; rt-tests; `perf
+//! bench sched messaging`).
 //!
 //! In each group 20 senders write 100 messages of 100 bytes to each of 20 receivers. All workers
-//! are made first and wait; one byte that stays readable lets them all go at once. The time from
-//! then to the end of the last is the result.
+//! are created first and wait; one byte that stays readable releases all of them at once. The
+//! result is the time from then to the end of the last worker.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// See the module.
 pub struct Hackbench;
 
-/// Workers that a machine of ours may have at most.
+/// Maximum number of workers on a simulated machine.
 const WORKERS_MAX: u64 = 1_000_000;
 
 const PARAMETERS: &[Parameter] = &[
@@ -31,7 +31,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::flag("fifo", "the parent becomes SCHED_FIFO 1 before the start").short('F'),
 ];
 
-/// What all workers of a run know.
+/// State that all workers of a run share.
 #[derive(Clone, Copy)]
 struct Shape {
     groups: u64,
@@ -41,9 +41,9 @@ struct Shape {
     pipe: bool,
     threads: bool,
     fifo: bool,
-    /// Workers say here that they are there.
+    /// Channel on which workers report that they are ready.
     ready: ChannelId,
-    /// The byte that lets them go comes here.
+    /// Channel of the byte that releases them.
     wake: ChannelId,
 }
 
@@ -53,15 +53,14 @@ impl Shape {
     }
 }
 
-/// When the workers were let go, and when the last had ended, ns.
+/// Times at which the workers were released, and at which the last had ended, ns.
 #[derive(Default)]
 struct Times {
     start_ns: Cell<u64>,
     end_ns: Cell<Option<u64>>,
 }
 
-/// `groups` groups once, with everything else as it is if nobody sets it: as a load beside
-/// something else.
+/// Runs `groups` groups once, with defaults for everything else: as a concurrent load.
 pub(crate) fn once(objects: &mut Objects, groups: u64) -> impl Program + 'static {
     let shape = Shape {
         groups,
@@ -156,15 +155,15 @@ fn findings(shape: &Shape, times: &Times, _end: &End<'_>) -> Findings {
     Findings::new(printed, figures)
 }
 
-/// What the parent is at.
+/// State of the parent.
 enum Parent {
     /// Starts worker `made` of all, within its group.
     Start { group: u64, made: u64, channels: Rc<[ChannelId]> },
-    /// Reads what workers say, so many yet.
+    /// Reads this number of further reports of workers.
     Ready(u64),
-    /// Lets them go.
+    /// Releases the workers.
     Go,
-    /// Waits for so many.
+    /// Waits for this number of workers.
     Wait(u64),
 }
 
@@ -224,7 +223,8 @@ fn parent(shape: Shape, times: Rc<Times>) -> impl Program + 'static {
     }
 }
 
-/// A worker: it says that it is there, waits to be let go, takes so many steps, and ends.
+/// Worker: reports that it is ready, waits to be released, takes the given number of steps, and
+/// ends.
 fn worker(shape: Shape, mut step: impl FnMut(u64) -> Step + 'static) -> impl Program + 'static {
     let mut steps = 0;
     move |_: &mut Context<'_>| {

@@ -1,11 +1,11 @@
-//! irman2: a ring in which one process always runs, and each looks as if it slept (Davide Libenzi,
+//! irman2: a ring in which one process always runs, and each appears to sleep (Davide Libenzi,
 //! 2003).
 //!
-//! A token goes round 40 processes; who gets it burns until 300 ms of the wall clock have passed
-//! and passes it on. So each sleeps for 11.7 s and runs for 0.3 s, one of them at any time; a hog
-//! beside them wants the CPU too. Under the O(1) scheduler the one that runs is always at the best
-//! priority, and the hog starves. Since the burn is by the clock, sharing the CPU does not make a
-//! turn longer.
+//! A token circulates among 40 processes. The process that gets it burns until 300 ms of the wall
+//! clock have passed and passes it on. So each sleeps for 11.7 s and runs for 0.3 s, one of them at
+//! any time; a concurrent loop competes for the CPU. Under the O(1) scheduler the running process
+//! is always at the best priority, and the loop starves. Since the burn is measured by the clock,
+//! sharing the CPU does not make a turn longer.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -17,12 +17,12 @@ pub struct Irman2;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::whole("processes", (1, 100_000), "40", "processes of the ring").short('n'),
-    Parameter::whole("active", (0, 100_000), "1", "tokens on their way").short('a'),
+    Parameter::whole("active", (0, 100_000), "1", "tokens in circulation").short('a'),
     Parameter::whole(
         "burn",
         (1, 1_000_000),
         "300",
-        "how long who has a token burns, ms of the clock",
+        "time that the owner of a token burns, ms of the clock",
     )
     .short('b'),
     units::seconds("120"),
@@ -43,7 +43,7 @@ impl Benchmark for Irman2 {
     }
 
     fn about(&self) -> &'static str {
-        "a ring of long sleepers of which one always runs: what is left for a loop beside it"
+        "a ring of long sleepers of which one always runs: what is left for a concurrent loop"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -71,7 +71,7 @@ impl Benchmark for Irman2 {
     }
 }
 
-/// Starts the hog and the ring, and puts the tokens into the pipes.
+/// Starts the loop and the ring, and puts the tokens into the pipes.
 fn parent(options: Options) -> impl Program + 'static {
     let mut pipes: Vec<ChannelId> = vec![];
     let (mut hogs, mut made, mut tokens) = (0, 0, 0);
@@ -81,7 +81,7 @@ fn parent(options: Options) -> impl Program + 'static {
         }
         if hogs < options.hogs {
             hogs += 1;
-            // A hog burns piece after piece without a pause.
+            // A loop computes piece after piece without a pause.
             return Step::Fork(Box::new(Spawn::new(units::HOG, units::hog())));
         }
         if made < options.processes {

@@ -1,9 +1,9 @@
-//! lat_ctx: what a context switch costs (lmbench 3).
+//! lat_ctx: the cost of a context switch (lmbench 3).
 //!
-//! A token goes round a ring of processes joined by pipes; each that gets it sums an array and
-//! passes it on. The same calls are made by one process alone, without switches: that is the
-//! overhead, and it is taken off. What is left is the switch, and the caches that have to be filled
-//! again. Where neither costs anything, the result is 0 and nothing is printed.
+//! A token goes round a ring of processes connected by pipes; each process that gets it sums an
+//! array and passes it on. One process alone makes the same calls without switches: that is the
+//! overhead, which is subtracted. The rest is the switch, and the refilling of caches. Where
+//! neither costs anything, the result is 0 and nothing is printed.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -19,7 +19,7 @@ pub struct LatCtx;
 
 /// Bytes of the token.
 const TOKEN_BYTES: u32 = 4;
-/// A timed stretch takes at least so long, ns.
+/// Minimum length of a timed stretch, ns.
 const STRETCH_NS: u64 = 50 * MS_NS;
 
 const PARAMETERS: &[Parameter] = &[
@@ -27,18 +27,13 @@ const PARAMETERS: &[Parameter] = &[
         "processes",
         (1, 100_000),
         "2",
-        "processes of the ring; each of a list is a run of its own",
+        "processes of the ring; each value of a list is a run of its own",
     )
     .positional(),
     Parameter::whole("size", (0, 1_000_000), "0", "working set of each process, KiB").short('s'),
     Parameter::whole("parallelism", (1, 1_000), "1", "rings at the same time").short('P'),
-    Parameter::whole(
-        "warmup",
-        (0, 100_000_000),
-        "0",
-        "turns are made for so long before the timing, us",
-    )
-    .short('W'),
+    Parameter::whole("warmup", (0, 100_000_000), "0", "time for turns before the timing, us")
+        .short('W'),
     Parameter::whole(
         "repetitions",
         (1, 10_000),
@@ -50,12 +45,12 @@ const PARAMETERS: &[Parameter] = &[
         "sched",
         &["DEFAULT", "SINGLE", "BALANCED", "UNIQUE"],
         "DEFAULT",
-        "placement (LMBENCH_SCHED): the kernel's, all on CPU 0, a CPU a ring, a CPU a process",
+        "placement (LMBENCH_SCHED): by the kernel, all on CPU 0, a CPU per ring, a CPU per process",
     ),
     units::hogs("0"),
 ];
 
-/// Where the processes run: what the parameter `sched` says.
+/// Placement of the processes: values of the parameter `sched`.
 #[derive(Clone, Copy)]
 enum Placement {
     Kernel,
@@ -73,12 +68,12 @@ struct Options {
     repetitions: usize,
     placement: Placement,
     cpus: u32,
-    /// Summing the working set while it is in the nearest cache, ns.
+    /// Time for summing the working set while it is in the nearest cache, ns.
     sum_ns: u64,
 }
 
 impl Options {
-    /// A process of ring `ring`, with its working set and where it may run.
+    /// Returns a process of ring `ring`, with its working set and its affinity.
     fn spawn(&self, program: impl Program + 'static, ring: u64, process: u64) -> Spawn {
         let cpu = match self.placement {
             Placement::Kernel => None,
@@ -108,7 +103,7 @@ impl Benchmark for LatCtx {
     }
 
     fn about(&self) -> &'static str {
-        "a token in a ring of processes: what a context switch costs"
+        "a token in a ring of processes: the cost of a context switch"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -147,9 +142,9 @@ impl Benchmark for LatCtx {
         let times = Rc::new(RefCell::new(Times::default()));
         os.start(0, options.spawn(overhead(options, times.clone()), 0, 0));
         units::start_hogs(os, values.whole("hogs"));
-        // Nobody else wants the CPU: a stretch takes up to twice its length or as long as a turn,
-        // and there are as many again to find the length. The rest is for switches, and for what
-        // runs beside it.
+        // Without competition for the CPU, a stretch takes up to twice its length or one turn, and
+        // finding the number of turns takes as long again. The rest is for switches, and for
+        // concurrent loads.
         let turn_ns = options.processes * options.parallelism * (options.sum_ns + 10 * US_NS);
         let stretch_ns = STRETCH_NS.max(turn_ns) + options.warmup_ns;
         let limit_ns = 60 * SECOND_NS + 100 * (options.repetitions as u64 + 3) * stretch_ns;
@@ -158,7 +153,7 @@ impl Benchmark for LatCtx {
     }
 }
 
-/// Takes the times of stretches of turns, after it has found how many turns a stretch has to have.
+/// Measures the times of stretches of turns, after finding the number of turns in a stretch.
 struct Stretches {
     turns: u64,
     left: u64,
@@ -189,7 +184,7 @@ impl Stretches {
         }
     }
 
-    /// A turn is over. Whether it was the last of all.
+    /// Ends a turn. Returns whether it was the last one.
     fn turn(&mut self, now_ns: u64) -> bool {
         self.left -= 1;
         if self.left > 0 {
@@ -209,7 +204,7 @@ impl Stretches {
     }
 }
 
-/// The first process: it takes the overhead, lets the rings be made, and waits for them.
+/// The first process: measures the overhead, has the rings created, and waits for them.
 fn overhead(options: Options, times: Rc<RefCell<Times>>) -> impl Program + 'static {
     let mut pipes: Vec<ChannelId> = vec![];
     let mut stretches = None;
@@ -241,14 +236,14 @@ fn overhead(options: Options, times: Rc<RefCell<Times>>) -> impl Program + 'stat
                 over += 1;
                 return Step::WaitChild;
             } else {
-                // Those that wait for the token are killed.
+                // The processes that wait for the token are killed.
                 return Step::Finish;
             }
         }
     }
 }
 
-/// The first process of a ring: it makes the others, and sends the token round.
+/// The first process of a ring: creates the others, and sends the token round.
 fn ring(options: Options, number: u64, times: Rc<RefCell<Times>>) -> impl Program + 'static {
     let mut pipes: Vec<ChannelId> = vec![];
     let mut stretches = None;
@@ -263,7 +258,7 @@ fn ring(options: Options, number: u64, times: Rc<RefCell<Times>>) -> impl Progra
             return Step::Fork(Box::new(options.spawn(member, number, made - 1)));
         }
         if step == 3 {
-            // The first turn only shows that all are there.
+            // The first turn only shows that all processes are ready.
             let now_ns = os.now_ns();
             match &mut stretches {
                 None => stretches = Some(Stretches::new(&options, now_ns)),
@@ -363,7 +358,7 @@ mod tests {
         assert_eq!(
             turns,
             1 + 1 + 2 + 4 + 8 + 3 * 8,
-            "one to warm up, to find the number, and three stretches"
+            "one turn to warm up, those to find the number, and three stretches"
         );
     }
 }

@@ -1,9 +1,9 @@
 //! latt: how long clients take to run, and to get their work done, when they are woken under load
 //! (Jens Axboe, 2009).
 //!
-//! A program runs. Now and then the parent writes the time to every client, one after the other,
-//! and waits for all answers. A client looks at the clock when it has read, works (compresses a
-//! buffer), looks again and answers.
+//! A concurrent program runs as the load. At intervals the parent writes the time to every client,
+//! one after the other, and waits for all answers. A client reads the clock when it has read the
+//! message, works (compresses a buffer), reads the clock again and answers.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// See the module.
 pub struct Latt;
 
-/// Compressing 1 KiB of random numbers, ns: 64 KiB take 3 ms.
+/// Time for compressing 1 KiB of random numbers, ns: 64 KiB take 3 ms.
 const WORK_KIB_NS: u64 = 3 * MS_NS / 64;
 /// Bytes of a time stamp.
 const STAMP_BYTES: u32 = 16;
@@ -26,7 +26,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::whole("clients", (1, 100_000), "1", "clients").short('c'),
     Parameter::whole("min", (0, 1_000_000), "100", "shortest sleep between two rounds, ms")
         .short('s'),
-    Parameter::whole("max", (0, 1_000_000), "500", "the sleep is --min and up to this more, ms")
+    Parameter::whole("max", (0, 1_000_000), "500", "maximum sleep in addition to --min, ms")
         .short('S'),
     Parameter::whole(
         "work",
@@ -36,7 +36,7 @@ const PARAMETERS: &[Parameter] = &[
     )
     .short('x'),
     units::seconds("30"),
-    Parameter::whole("hogs", (0, 100_000), "4", "the program under load: so many endless loops")
+    Parameter::whole("hogs", (0, 100_000), "4", "endless loops of the program that is the load")
         .positional(),
 ];
 
@@ -56,9 +56,9 @@ struct Delays {
     work: Moments,
 }
 
-/// What parent and clients share.
+/// State that parent and clients share.
 struct Shared {
-    /// When each client was last written to, ns.
+    /// Time of the last message to each client, ns.
     stamps: Vec<u64>,
     delays: Delays,
 }
@@ -93,7 +93,7 @@ impl Benchmark for Latt {
         if options.min_ms + options.max_ms == 0 {
             return Err(BadValue::new(
                 "max",
-                "no sleep at all between rounds; give --min or --max",
+                "there is no sleep between rounds; give --min or --max",
             ));
         }
         let hogs = values.whole("hogs");
@@ -101,7 +101,8 @@ impl Benchmark for Latt {
         let shared = Rc::new(RefCell::new(shared));
         os.start(0, Spawn::new("latt", parent(options, shared.clone())));
         units::start_hogs(os, hogs);
-        // When the load ends, a round may be under way: the clients' work, beside the loops.
+        // When the load ends, a round may be in progress: the clients' work, with the loops
+        // running.
         let round_ns = (options.clients as u64 * options.work_ns + SECOND_NS) * (1 + hogs);
         let sleep_ns = (options.min_ms + options.max_ms) * MS_NS;
         let limit_ns =
@@ -116,11 +117,11 @@ enum Parent {
     Start(usize),
     /// Sleeps before a round.
     Sleep,
-    /// Looks whether the program has ended.
+    /// Checks whether the program has ended.
     Look,
     /// Writes to this client.
     Stamp(usize),
-    /// Reads so many answers yet.
+    /// Reads this number of further answers.
     Answers(usize),
 }
 

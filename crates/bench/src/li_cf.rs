@@ -1,10 +1,11 @@
 //! li and cf: endless loops and counting loops, started one after the other (the programs of a
 //! dissertation on fairness).
 //!
-//! **li** never ends; what counts is how much CPU time each loop gets in each interval, and how
-//! much each CPU gives. **cf** counts for some seconds of CPU time and ends; what counts is how
-//! long that took each. Both can be started by a shell that needs CPU time for each, and watched by
-//! a monitor, which compete with them; so can kernel threads and daemons ([`crate::noise`]).
+//! **li** never ends; it measures how much CPU time each loop gets in each interval, and how much
+//! each CPU gives. **cf** counts for some seconds of CPU time and ends; it measures how long that
+//! took each loop. Both can be started by a shell that needs CPU time for each, and watched by a
+//! monitor; shell and monitor compete with them, and so can kernel threads and daemons
+//! ([`crate::noise`]).
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared, Table};
 use crate::noise::{self, NOISE};
@@ -26,25 +27,29 @@ const SPACING: Parameter = Parameter::real(
     "spacing",
     (0.0, 1e7),
     "1.5",
-    "time from one start to the next, ms; 1000 for one a second",
+    "time from one start to the next, ms; 1000 for one per second",
 );
-const INTERVAL: Parameter =
-    Parameter::real("interval", (0.01, 1e6), "1", "CPU time is noted for each so many seconds");
+const INTERVAL: Parameter = Parameter::real(
+    "interval",
+    (0.01, 1e6),
+    "1",
+    "length of the intervals for which CPU time is recorded, s",
+);
 const PIECE: Parameter =
-    Parameter::real("piece", (0.01, 1000.0), "1", "it is noted in pieces of so many ms");
+    Parameter::real("piece", (0.01, 1000.0), "1", "length of the pieces that are recorded, ms");
 const SHELL: Parameter = Parameter::flag("shell", "a shell starts them, and competes with them");
 const SHELL_CPU: Parameter = Parameter::real(
     "shell-cpu",
     (0.2, 1000.0),
     "1.5",
-    "CPU time of the shell for each of them, ms, fork and all",
+    "CPU time of the shell for each of them, including fork, ms",
 );
 const SHELL_SLEEP: Parameter =
-    Parameter::real("shell-sleep", (0.0, 1e6), "0", "it sleeps after each, ms");
+    Parameter::real("shell-sleep", (0.0, 1e6), "0", "sleep of the shell after each, ms");
 const MONITOR: Parameter =
-    Parameter::flag("monitor", "a monitor looks at them each second, and competes with them");
+    Parameter::flag("monitor", "a monitor checks them each second, and competes with them");
 const MONITOR_CPU: Parameter =
-    Parameter::real("monitor-cpu", (0.01, 1000.0), "10", "CPU time of each look, ms");
+    Parameter::real("monitor-cpu", (0.01, 1000.0), "10", "CPU time of each check, ms");
 
 const LI_PARAMETERS: &[Parameter] = &[
     COUNT,
@@ -66,7 +71,7 @@ const CF_PARAMETERS: &[Parameter] = &[
         "seconds",
         (0.001, 1e6),
         "10",
-        "CPU time of each, s (the program's argument c)",
+        "CPU time of each loop, s (the program's argument c)",
     )
     .positional(),
     SPACING,
@@ -81,18 +86,18 @@ const CF_PARAMETERS: &[Parameter] = &[
 ];
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Of how many tasks times CPUs it is noted which task ran where.
+/// Limit for tasks times CPUs, up to which the CPU time of each task on each CPU is recorded.
 const PLACES_MAX: usize = 4_000_000;
-/// A loop counts in the variance of an interval if it was there for so much of it, in percent.
+/// Presence from which on a loop counts in the variance of an interval, in percent of the interval.
 const THERE_PERCENT: u64 = 95;
 
-/// Who ran when and where.
-struct Books {
+/// CPU time by loop, interval and CPU.
+struct CpuTimes {
     interval_ns: u64,
     cpus: usize,
-    /// When each loop came into being; none: it has not.
+    /// Time of creation of each loop. `None`: not created yet.
     born_ns: Vec<Option<u64>>,
-    /// When each loop first ran, and when it ended.
+    /// Times at which each loop first ran, and at which it ended.
     begun_ns: Vec<Option<u64>>,
     ended_ns: Vec<Option<u64>>,
     /// CPU time by interval and loop, and by interval and CPU, ns.
@@ -103,12 +108,12 @@ struct Books {
     running: u64,
 }
 
-type Shared = Rc<RefCell<Books>>;
+type Shared = Rc<RefCell<CpuTimes>>;
 
-impl Books {
-    fn new(values: &Values, cpus: u32) -> Books {
+impl CpuTimes {
+    fn new(values: &Values, cpus: u32) -> CpuTimes {
         let (count, cpus) = (values.whole("count") as usize, cpus as usize);
-        Books {
+        CpuTimes {
             interval_ns: (values.real("interval") * 1e9) as u64,
             cpus,
             born_ns: vec![None; count],
@@ -121,7 +126,7 @@ impl Books {
         }
     }
 
-    /// A piece of the loop `number` on `cpu` has just ended.
+    /// Records a piece of the loop `number` on `cpu` that has just ended.
     fn note(&mut self, now_ns: u64, number: usize, cpu: usize, piece_ns: u64) {
         let interval = ((now_ns - 1) / self.interval_ns) as usize;
         while self.by_task.len() <= interval {
@@ -135,7 +140,7 @@ impl Books {
         }
     }
 
-    /// What each loop got, s, that was there in the interval.
+    /// Returns the CPU time, s, of each loop that was present in the interval.
     fn samples(&self, interval: usize) -> Vec<f64> {
         let there_ns =
             interval as u64 * self.interval_ns + self.interval_ns * (100 - THERE_PERCENT) / 100;
@@ -145,8 +150,8 @@ impl Books {
             .collect()
     }
 
-    /// The part of its CPU time, in percent, that the loop `number` had on the CPU where it had
-    /// most; and how many CPUs it had been on.
+    /// Returns the share of its CPU time, in percent, that the loop `number` had on its main CPU,
+    /// and the number of CPUs on which it has run.
     fn main_place(&self, number: usize) -> Option<(f64, usize)> {
         let places = self.places.get(number * self.cpus..(number + 1) * self.cpus)?;
         let (all, most) = (places.iter().sum::<u64>(), places.iter().copied().max()?);
@@ -180,7 +185,7 @@ impl Books {
         vec![intervals, tasks, cpus]
     }
 
-    /// A table with a row for each loop.
+    /// Returns a table with a row for each loop.
     fn loops(&self) -> Table {
         let columns =
             ["loop", "born s", "begun s", "ended s", "took s", "on its main CPU %", "CPUs"];
@@ -205,7 +210,7 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// The loops, their shell and their monitor. `run_ns` is what each loop computes; none: it is
+/// Starts the loops, their shell and their monitor. `run_ns` is the CPU time of each loop. `None`:
 /// endless.
 fn start(
     os: &mut Kernel,
@@ -214,7 +219,7 @@ fn start(
     name: &'static str,
     run_ns: Option<u64>,
 ) -> Shared {
-    let books = Rc::new(RefCell::new(Books::new(values, conditions.cpus)));
+    let books = Rc::new(RefCell::new(CpuTimes::new(values, conditions.cpus)));
     let piece_ns = programs::ms(values, "piece").max(1);
     let (count, spacing_ns) = (values.whole("count"), programs::ms(values, "spacing"));
     let one = move |books: &Shared, number: u64| {
@@ -251,7 +256,7 @@ fn start(
     books
 }
 
-/// Counts, in pieces, and notes each.
+/// Counts in pieces, and records each.
 fn counting(
     books: Shared,
     number: usize,
@@ -281,7 +286,7 @@ fn counting(
     }
 }
 
-/// Starts one loop after another: the next not before its time.
+/// Starts one loop after the other, each at its time at the earliest.
 fn shell(
     books: Shared,
     count: u64,
@@ -310,7 +315,7 @@ fn shell(
     }
 }
 
-/// Looks at all loops each second, until none is left.
+/// Checks all loops each second, until none is left.
 fn monitor(books: Shared, cpu_ns: u64) -> impl Program + 'static {
     let mut run = false;
     move |os: &mut Context<'_>| {
@@ -359,7 +364,7 @@ impl Benchmark for Li {
     }
 }
 
-fn li_findings(books: &Books, end: &End<'_>) -> Findings {
+fn li_findings(books: &CpuTimes, end: &End<'_>) -> Findings {
     let mut tables = books.tables(end.now_ns);
     let whole = (end.now_ns / books.interval_ns) as usize;
     let all: Vec<f64> =
@@ -424,7 +429,7 @@ impl Benchmark for Cf {
     ) -> Result<Prepared, BadValue> {
         let run_ns = (values.real("seconds") * 1e9) as u64;
         let books = start(os, values, conditions, "cf", Some(run_ns));
-        // Twice what one CPU needs for it, and a minute.
+        // Twice the time that one CPU needs, and a minute.
         let count = values.whole("count");
         let spacing_ns = programs::ms(values, "spacing")
             + programs::ms(values, "shell-cpu")
@@ -435,7 +440,7 @@ impl Benchmark for Cf {
     }
 }
 
-fn cf_findings(books: &Books, end: &End<'_>) -> Findings {
+fn cf_findings(books: &CpuTimes, end: &End<'_>) -> Findings {
     let mut tables = vec![books.loops()];
     tables.extend(books.tables(end.now_ns));
     let mut printed = String::new();

@@ -1,11 +1,11 @@
-//! The benchmarks by which schedulers were judged, as programs for the simulated machine.
+//! Benchmarks by which schedulers were judged, as programs for the simulated machine.
 //!
-//! A [`Benchmark`] says which [`Parameter`]s it takes, under the names that the real program has,
-//! and makes of their [`Values`] tasks in a [`Kernel`](schedlab_workload::programs::Kernel). It
-//! reports what the run found as [`Findings`]: the text that the real program prints, and figures.
-//! It knows nothing of schedulers; who runs it chooses one.
+//! A [`Benchmark`] declares its [`Parameter`]s, under the names of the real program, and turns
+//! their [`Values`] into tasks in a [`Kernel`](schedlab_workload::programs::Kernel). It reports the
+//! results of the run as [`Findings`]: the output of the real program, and figures. It does not
+//! depend on the scheduler, which the caller chooses.
 //!
-//! One file a benchmark; [`ALL`] lists them. Several can run side by side: [`combined`].
+//! One file per benchmark; [`ALL`] lists them. Several can run at the same time: [`combined`].
 
 pub mod benchmark;
 pub mod chat;
@@ -35,7 +35,7 @@ mod units;
 pub mod yield_loops;
 
 pub use benchmark::{
-    Benchmark, Better, Chosen, Conditions, End, Figure, Findings, Prepared, Row, Table,
+    AnyBenchmark, Benchmark, Better, Conditions, End, Figure, Findings, Prepared, Row, Table,
 };
 pub use parameter::{BadValue, Kind, Parameter, Value, Values};
 
@@ -67,12 +67,12 @@ pub const ALL: &[&dyn Benchmark] = &[
     &small_loads::ForkStorm,
 ];
 
-/// The benchmark called `name`.
+/// Returns the benchmark called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Benchmark> {
     ALL.iter().copied().find(|benchmark| benchmark.name() == name)
 }
 
-/// The example of the README.
+/// Example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,5 +1,5 @@
-//! massive_intr: many processes that work for 8 ms and sleep for 1 ms; how evenly do they come
-//! forward? (Satoru Takeuchi, 2007.)
+//! massive_intr: many processes that work for 8 ms and sleep for 1 ms: how evenly they progress
+//! (Satoru Takeuchi, 2007).
 //!
 //! They all begin at one signal and count their rounds until the time is over. Under the O(1)
 //! scheduler a few were re-inserted into the active array for their bonus again and again, and the
@@ -18,15 +18,14 @@ use std::rc::Rc;
 /// See the module.
 pub struct MassiveIntr;
 
-/// A process sleeps so long before it waits for the signal, ns.
+/// Time that a process sleeps before it waits for the signal, ns.
 const BEFORE_SIGNAL_NS: u64 = 200 * MS_NS;
-/// The parent sends the signal so long after the last fork, ns. How long the real one waits is not
-/// known.
+/// Time from the last fork to the signal of the parent, ns. That of the real program is unknown.
 const SIGNAL_AFTER_NS: u64 = SECOND_NS;
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::whole("nproc", (1, 100_000), "200", "processes").positional(),
-    Parameter::whole("runtime", (1, 100_000), "60", "how long they count, s").positional(),
+    Parameter::whole("runtime", (1, 100_000), "60", "duration of counting, s").positional(),
     Parameter::whole("work", (1, 100_000), "8", "work of a round, ms (WORK_MSECS of the source)"),
     Parameter::whole(
         "sleep",
@@ -61,7 +60,7 @@ impl Benchmark for MassiveIntr {
     }
 
     fn about(&self) -> &'static str {
-        "processes that work 8 ms and sleep 1 ms: how far the numbers of their rounds differ"
+        "processes that work 8 ms and sleep 1 ms: how much their numbers of rounds differ"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -142,7 +141,7 @@ fn worker(options: Options, counts: Counts) -> impl Program + 'static {
                     stage = Stage::Work;
                 }
                 Stage::Work => {
-                    // The clock that it looks at shows whole seconds.
+                    // The clock that it reads has a resolution of whole seconds.
                     if os.now_ns() / SECOND_NS - start_s >= options.runtime_s {
                         return Step::Exit;
                     }

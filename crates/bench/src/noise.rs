@@ -1,21 +1,20 @@
-//! Kernel threads and daemons: what runs on a machine on which nobody does anything.
+//! Kernel threads and daemons that run on an idle machine.
 //!
-//! The machines of published measurements ran a whole system beside what was measured. This is a
-//! model of it, stated in a table (`THREADS`): which threads wake up, how often, and for how
+//! The machines of published measurements ran a whole system next to the measured programs. This is
+//! a model of it in the form of a table (`THREADS`): threads that wake up, how often, and for how
 //! long. They are those of a server of 2006 to 2010 under 2.6.18 or 2.6.32 (CentOS 5 and 6), and
-//! what a desktop adds to them on a notebook.
+//! the additional ones of a desktop on a notebook.
 //!
-//! What the table says of periods are defaults that documentation states, where a source is named.
-//! Which threads there are, and the other periods, are from recollection of such systems. All
-//! lengths are **assumed**: nobody measured them on the machines in question. `docs/benchmarks`
-//! shows the table to readers.
+//! Where a source is named, periods are defaults stated in documentation. The selection of threads,
+//! and the other periods, are from recollection of such systems. All lengths are **assumed**: they
+//! were not measured on the machines in question. `docs/benchmarks` shows the table to readers.
 //!
-//! Each thread wakes at every multiple of its period, off by a phase that is drawn once, and
-//! computes for half to three halves of its length, drawn each time. All draws are the seed's.
+//! Each thread wakes at every multiple of its period, shifted by a phase that is drawn once, and
+//! computes for half to three halves of its length, drawn each time. All draws depend on the seed.
 //!
 //! Left out: `ksoftirqd/N` and `kswapd` (they wake only under load of the network, or of memory),
-//! `migration/N` (the schedulers move tasks themselves), `syslogd` and `klogd` (nobody logs
-//! anything), interrupts of devices.
+//! `migration/N` (the schedulers move tasks themselves), `syslogd` and `klogd` (there are no log
+//! messages), interrupts of devices.
 
 use crate::benchmark::Conditions;
 use crate::parameter::{Parameter, Values};
@@ -23,24 +22,24 @@ use schedlab_core::{CpuId, CpuSet, Policy, SchedAttr};
 use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::rc::Rc;
 
-/// Which machine's threads run beside a benchmark.
+/// Machine whose threads run next to a benchmark.
 pub(crate) const NOISE: Parameter = Parameter::word(
     "noise",
     &["none", "server", "notebook"],
     "none",
-    "kernel threads and daemons of such a machine run beside them",
+    "kernel threads and daemons of such a machine run next to them",
 );
 
-/// A thread that wakes up by itself.
+/// Thread that wakes up by itself.
 struct Thread {
     name: &'static str,
-    /// There is one on each CPU, bound to it.
+    /// Whether there is one on each CPU, bound to it.
     per_cpu: bool,
-    /// Only where there is a desktop.
+    /// Whether it exists only with a desktop.
     desktop: bool,
     attr: SchedAttr,
     period_ms: u64,
-    /// In the mean.
+    /// Mean.
     run_us: u64,
 }
 
@@ -60,7 +59,7 @@ const fn desktop(name: &'static str, times: (u64, u64)) -> Thread {
 /// Period in ms, and length in us.
 const THREADS: [Thread; 12] = [
     // Delayed work of each CPU: its counters of virtual memory each second (`vm.stat_interval`, 1 s
-    // in Documentation/sysctl/vm.txt), the caches of its slabs every other.
+    // in Documentation/sysctl/vm.txt), the caches of its slabs every other second.
     kernel("events", SchedAttr::nice(-5), (1_000, 20)),
     // Shows that the CPU is not stuck.
     kernel("watchdog", SchedAttr::realtime(Policy::Fifo, 99), (1_000, 2)),
@@ -69,31 +68,31 @@ const THREADS: [Thread; 12] = [
     // Looks for old dirty pages every 5 s (`vm.dirty_writeback_centisecs`, 500 in
     // Documentation/sysctl/vm.txt).
     thread("pdflush", (5_000, 100)),
-    // Looks whether there is a disk in the drive.
+    // Checks whether there is a disk in the drive.
     thread("hald-addon-storage", (2_000, 200)),
     thread("ntpd", (1_000, 30)),
     // Every 10 s (its manual).
     thread("irqbalance", (10_000, 1_000)),
     // Each minute (its manual).
     thread("crond", (60_000, 1_000)),
-    // A cursor that blinks, a clock that goes, and who draws them.
+    // A blinking cursor, a clock, and the server that draws them.
     desktop("X", (100, 300)),
     desktop("gnome-terminal", (600, 300)),
     desktop("gnome-panel", (1_000, 1_000)),
     desktop("NetworkManager", (6_000, 1_000)),
 ];
 
-/// Whether there is any.
+/// Whether there is any noise.
 pub(crate) fn is_on(values: &Values) -> bool {
     values.word("noise") != "none"
 }
 
-/// The policies that it takes besides the others.
+/// Returns the policies of its threads besides SCHED_OTHER.
 pub(crate) fn policies(values: &Values) -> Vec<Policy> {
     if is_on(values) { vec![Policy::Other, Policy::Fifo] } else { vec![Policy::Other] }
 }
 
-/// Starts all of it, until `ended` says that what it runs beside is over.
+/// Starts all threads, which run until `ended` reports that the benchmark is over.
 pub(crate) fn start(
     os: &mut Kernel,
     values: &Values,
@@ -133,7 +132,7 @@ fn wakes((period_ns, run_ns): (u64, u64), ended: impl Fn() -> bool) -> impl Prog
         }
         let due = match due_ns {
             None => 1 + os.random().below(period_ns),
-            // What it missed it leaves out.
+            // Missed periods are skipped.
             Some(due_ns) => {
                 let missed = os.now_ns().saturating_sub(due_ns) / period_ns;
                 due_ns + (missed + 1) * period_ns

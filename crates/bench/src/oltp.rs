@@ -1,13 +1,13 @@
-//! oltp: sysbench's transactions on a database server, as a closed model of queues.
+//! oltp: sysbench's transactions on a database server, as a closed queueing model.
 //!
 //! Each of N client threads has a server thread and waits for its answer, statement after
-//! statement, without thinking in between. A server thread spends the middle twentieth of each
-//! statement in one mutex of the whole server, which it spins for before it blocks; changed rows
-//! stay locked until COMMIT. Times of statements include the calls on their sockets.
+//! statement, without think time. A server thread spends the middle twentieth of each statement in
+//! one mutex of the whole server, for which it spins before it blocks; changed rows stay locked
+//! until COMMIT. Times of statements include the calls on their sockets.
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
-use crate::programs::{self, Noted};
+use crate::programs::{self, SharedHistogram};
 use schedlab_machine::costs::CallCosts;
 use schedlab_workload::programs::{
     ChannelId, Context, Kernel, LogId, MutexId, MutexKind, Program, Spawn, Step,
@@ -29,22 +29,22 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::whole("time", (1, 100_000), "60", "seconds measured"),
     Parameter::whole("warmup-time", (0, 100_000), "10", "seconds before them"),
     Parameter::whole("table-size", (3, 1_000_000), "10000", "rows of the table"),
-    Parameter::real("client", (0.0, 1000.0), "15", "the client's CPU time per statement, us"),
+    Parameter::real("client", (0.0, 1000.0), "15", "CPU time of the client per statement, us"),
     Parameter::real(
         "spin",
         (0.0, 1000.0),
         "20",
-        "spinning for the server's mutex before blocking, us",
+        "time of spinning for the server's mutex before blocking, us",
     ),
     Parameter::real(
         "flush",
         (0.0, 1000.0),
         "0",
-        "writing the log at COMMIT, ms; 0: it is not flushed",
+        "time of writing the log at COMMIT, ms; 0: the log is not flushed",
     ),
 ];
 
-/// A statement: what it takes of the server, us, and which of the transaction's rows it changes.
+/// Statement: CPU time of the server, us, and the row of the transaction that it changes.
 #[derive(Clone, Copy)]
 struct Statement {
     us: u64,
@@ -63,7 +63,7 @@ const BEGIN: Statement = reads(15);
 const COMMIT: Statement = reads(40);
 const POINT: Statement = reads(60);
 /// BEGIN, the selects (ten points, a range, SUM, ORDER BY, DISTINCT), the changes (of an indexed
-/// column, of another, a delete and an insert of one row), COMMIT.
+/// column, of another column, a delete and an insert of one row), COMMIT.
 const READ_WRITE: &[Statement] = &[
     BEGIN,
     POINT,
@@ -110,7 +110,7 @@ const WRITES: u64 = 4;
 const BYTES: u32 = 100;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What all threads know.
+/// State that all threads share.
 struct Shape {
     statements: &'static [Statement],
     client_ns: u64,
@@ -122,8 +122,8 @@ struct Shape {
     log: LogId,
     rows: Vec<MutexId>,
     from_ns: u64,
-    /// Latencies of transactions in the time that is measured, ns.
-    latencies: Noted,
+    /// Latencies of transactions in the measured time, ns.
+    latencies: SharedHistogram,
     /// Transactions by the second in which they ended.
     seconds: RefCell<Vec<u64>>,
 }
@@ -134,7 +134,7 @@ impl Benchmark for Oltp {
     }
 
     fn about(&self) -> &'static str {
-        "sysbench's transactions on a database server: transactions a second by client threads"
+        "sysbench's transactions on a database server: transactions per second by client threads"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -164,7 +164,7 @@ impl Benchmark for Oltp {
                 .map(|_| objects.mutex(MutexKind::HandedOver))
                 .collect(),
             from_ns: warm_s * SECOND_NS,
-            latencies: Noted::default(),
+            latencies: SharedHistogram::default(),
             seconds: RefCell::new(vec![0; time_s as usize]),
         });
         let connections: Rc<[(ChannelId, ChannelId)]> =
@@ -237,7 +237,7 @@ fn findings(shape: &Shape) -> Findings {
     Findings { printed, figures, tables: vec![table] }
 }
 
-/// A process with one thread a connection.
+/// Process with one thread per connection.
 fn process(
     connections: Rc<[(ChannelId, ChannelId)]>,
     thread: impl Fn((ChannelId, ChannelId)) -> Spawn + 'static,
@@ -277,7 +277,7 @@ fn client(shape: Rc<Shape>, (up, down): (ChannelId, ChannelId)) -> impl Program 
 }
 
 impl Shape {
-    /// A transaction is over.
+    /// Records the end of a transaction.
     fn note(&self, begun_ns: u64, now_ns: u64) {
         let Some(since_ns) = now_ns.checked_sub(self.from_ns) else { return };
         if let Some(count) = self.seconds.borrow_mut().get_mut((since_ns / SECOND_NS) as usize) {
@@ -287,8 +287,8 @@ impl Shape {
     }
 }
 
-/// What a server thread does next.
-enum At {
+/// Next step of a server thread.
+enum Stage {
     Read,
     LockRow,
     Before,
@@ -302,9 +302,9 @@ enum At {
 }
 
 fn server(shape: Rc<Shape>, (up, down): (ChannelId, ChannelId)) -> impl Program + 'static {
-    let mut at = At::Read;
+    let mut at = Stage::Read;
     let mut number = 0;
-    // The transaction's rows in rising order, and how many of them it has locked.
+    // The transaction's rows in ascending order, and the number of those that it has locked.
     let mut rows = [0; 3];
     let mut locked = 0;
     move |os: &mut Context<'_>| {
@@ -313,12 +313,12 @@ fn server(shape: Rc<Shape>, (up, down): (ChannelId, ChannelId)) -> impl Program 
             let inside_ns = statement.us * 1_000 / 20;
             let outside_ns = (statement.us * 1_000 - inside_ns) / 2;
             match at {
-                At::Read => {
-                    at = At::LockRow;
+                Stage::Read => {
+                    at = Stage::LockRow;
                     return Step::Read(up, BYTES);
                 }
-                At::LockRow => {
-                    at = At::Before;
+                Stage::LockRow => {
+                    at = Stage::Before;
                     if number == 0 {
                         rows =
                             [(); 3].map(|()| os.random().below(shape.rows.len() as u64) as usize);
@@ -332,43 +332,43 @@ fn server(shape: Rc<Shape>, (up, down): (ChannelId, ChannelId)) -> impl Program 
                         }
                     }
                 }
-                At::Before => {
-                    at = At::LockMutex;
+                Stage::Before => {
+                    at = Stage::LockMutex;
                     return Step::Run(outside_ns.saturating_sub(shape.socket_read_ns));
                 }
-                At::LockMutex => {
-                    at = At::Inside;
+                Stage::LockMutex => {
+                    at = Stage::Inside;
                     return Step::Lock(shape.mutex, shape.spin_ns);
                 }
-                At::Inside => {
-                    at = At::UnlockMutex;
+                Stage::Inside => {
+                    at = Stage::UnlockMutex;
                     return Step::Run(inside_ns);
                 }
-                At::UnlockMutex => {
-                    at = At::After;
+                Stage::UnlockMutex => {
+                    at = Stage::After;
                     return Step::Unlock(shape.mutex);
                 }
-                At::After => {
-                    at = At::Log;
+                Stage::After => {
+                    at = Stage::Log;
                     return Step::Run(outside_ns.saturating_sub(shape.socket_write_ns));
                 }
-                At::Log => {
+                Stage::Log => {
                     let commits = number + 1 == shape.statements.len();
-                    at = if commits { At::UnlockRows } else { At::Write };
+                    at = if commits { Stage::UnlockRows } else { Stage::Write };
                     if commits && shape.flush_ns > 0 {
                         return Step::Commit(shape.log, shape.flush_ns);
                     }
                 }
-                At::UnlockRows if locked == 0 => at = At::Write,
-                At::UnlockRows => {
+                Stage::UnlockRows if locked == 0 => at = Stage::Write,
+                Stage::UnlockRows => {
                     locked -= 1;
                     if locked == 0 || rows[locked] != rows[locked - 1] {
                         return Step::Unlock(shape.rows[rows[locked]]);
                     }
                 }
-                At::Write => {
+                Stage::Write => {
                     number = (number + 1) % shape.statements.len();
-                    at = At::Read;
+                    at = Stage::Read;
                     return Step::Write(down, BYTES);
                 }
             }

@@ -1,67 +1,67 @@
-//! What can be set about a benchmark: [`Parameter`], and what was set: [`Values`].
+//! Parameters of a benchmark: [`Parameter`], and their values: [`Values`].
 //!
-//! Wherever a number can be given, a list can: `50,100`, or `25..200:25` for 25, 50, ... 200. Each
+//! A list is allowed wherever a number is: `50,100`, or `25..200:25` for 25, 50, ... 200. Each
 //! value then is a run of its own.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Lists longer than this are refused.
+/// Longest list that is accepted.
 const LIST_MAX: usize = 10_000;
 
-/// What a parameter takes.
+/// Type of a parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
-    /// A whole number.
+    /// Whole number.
     Whole {
-        /// The least that makes sense.
+        /// Minimum.
         least: u64,
-        /// The most.
+        /// Maximum.
         most: u64,
     },
-    /// A number.
+    /// Number.
     Real {
-        /// The least that makes sense.
+        /// Minimum.
         least: f64,
-        /// The most.
+        /// Maximum.
         most: f64,
     },
-    /// One of some words.
+    /// One of these words.
     Word(&'static [&'static str]),
     /// CPUs and ranges of them joined by `+`, as 0+2+4-7, or [`ALL_CPUS`].
     Cpus,
-    /// Given or not.
+    /// Flag, given or not.
     Flag,
 }
 
 /// Every CPU, for [`Kind::Cpus`].
 pub const ALL_CPUS: &str = "all";
 
-/// Something that can be set.
+/// Parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameter {
-    /// The option's name: `groups` is set by `--groups`.
+    /// Name of the option: `groups` is set by `--groups`.
     pub name: Cow<'static, str>,
-    /// The option of one letter that the real program has for it.
+    /// One-letter option of the real program.
     pub short: Option<char>,
-    /// Whether the real program takes it without an option's name.
+    /// Whether the real program takes it without the name of an option.
     pub positional: bool,
-    /// What it takes.
+    /// Type.
     pub kind: Kind,
-    /// What it is if nobody sets it, as a user would write it. A flag's is "".
+    /// Default, as a user would write it. A flag's default is "".
     pub default: &'static str,
-    /// What it means, with its unit.
+    /// Meaning, with its unit.
     pub about: &'static str,
 }
 
-/// What a parameter was set to.
+/// Value of a parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// A whole number.
+    /// Whole number.
     Whole(u64),
-    /// A number.
+    /// Number.
     Real(f64),
-    /// A word.
+    /// Word.
     Word(Cow<'static, str>),
     /// Whether a flag was given.
     Flag(bool),
@@ -78,25 +78,25 @@ impl fmt::Display for Value {
     }
 }
 
-/// A value that does not do.
+/// Value that is not allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("--{parameter}: {message}")]
 pub struct BadValue {
-    /// The parameter's name.
+    /// Name of the parameter.
     pub parameter: String,
-    /// What is wrong and what would be right.
+    /// What is wrong, and what would be right.
     pub message: String,
 }
 
 impl BadValue {
-    /// About the parameter called `parameter`.
+    /// Returns an error about the parameter called `parameter`.
     pub fn new(parameter: &str, message: impl Into<String>) -> BadValue {
         BadValue { parameter: parameter.into(), message: message.into() }
     }
 }
 
 impl Parameter {
-    /// A whole number from `least` to `most`.
+    /// Returns a parameter for whole numbers from `least` to `most`.
     pub const fn whole(
         name: &'static str,
         (least, most): (u64, u64),
@@ -113,7 +113,7 @@ impl Parameter {
         }
     }
 
-    /// A number from `least` to `most`.
+    /// Returns a parameter for numbers from `least` to `most`.
     pub const fn real(
         name: &'static str,
         (least, most): (f64, f64),
@@ -130,7 +130,7 @@ impl Parameter {
         }
     }
 
-    /// One of `words`.
+    /// Returns a parameter for one of `words`.
     pub const fn word(
         name: &'static str,
         words: &'static [&'static str],
@@ -147,7 +147,7 @@ impl Parameter {
         }
     }
 
-    /// Given or not.
+    /// Returns a flag.
     pub const fn flag(name: &'static str, about: &'static str) -> Parameter {
         Parameter {
             name: Cow::Borrowed(name),
@@ -159,7 +159,7 @@ impl Parameter {
         }
     }
 
-    /// CPUs: every one if nobody sets it.
+    /// Returns a parameter for CPUs; the default is every CPU.
     pub const fn cpus(name: &'static str, about: &'static str) -> Parameter {
         Parameter {
             name: Cow::Borrowed(name),
@@ -171,19 +171,19 @@ impl Parameter {
         }
     }
 
-    /// Also settable by an option of one letter.
+    /// Adds a one-letter option.
     pub const fn short(mut self, letter: char) -> Parameter {
         self.short = Some(letter);
         self
     }
 
-    /// Also settable without an option's name.
+    /// Allows the value without the name of the option.
     pub const fn positional(mut self) -> Parameter {
         self.positional = true;
         self
     }
 
-    /// Reads one value.
+    /// Parses one value.
     fn read_one(&self, text: &str) -> Result<Value, BadValue> {
         let bad = |message: String| BadValue::new(&self.name, message);
         match self.kind {
@@ -191,18 +191,18 @@ impl Parameter {
                 Ok(value) if (least..=most).contains(&value) => Ok(Value::Whole(value)),
                 Ok(value) => Err(bad(format!("{value} is out of range; give {least} to {most}"))),
                 Err(_) => {
-                    Err(bad(format!("\"{text}\" is no whole number; give {least} to {most}")))
+                    Err(bad(format!("\"{text}\" is not a whole number; give {least} to {most}")))
                 }
             },
             Kind::Real { least, most } => match text.parse::<f64>() {
                 Ok(value) if (least..=most).contains(&value) => Ok(Value::Real(value)),
                 Ok(value) => Err(bad(format!("{value} is out of range; give {least} to {most}"))),
-                Err(_) => Err(bad(format!("\"{text}\" is no number; give {least} to {most}"))),
+                Err(_) => Err(bad(format!("\"{text}\" is not a number; give {least} to {most}"))),
             },
             Kind::Word(words) => match words.iter().find(|&&word| word == text) {
                 Some(&word) => Ok(Value::Word(Cow::Borrowed(word))),
                 None => {
-                    Err(bad(format!("\"{text}\" is not known; give one of {}", words.join(", "))))
+                    Err(bad(format!("\"{text}\" is unknown; give one of {}", words.join(", "))))
                 }
             },
             Kind::Cpus => match cpus(text) {
@@ -219,10 +219,10 @@ impl Parameter {
         }
     }
 
-    /// Reads what a user wrote: a value, or a list of them.
+    /// Parses the text of a user: a value, or a list of values.
     ///
     /// # Errors
-    /// What is wrong with it, and what would be right.
+    /// Description of what is wrong, and what would be right.
     pub fn read(&self, text: &str) -> Result<Vec<Value>, BadValue> {
         let mut values = vec![];
         for part in text.split(',') {
@@ -239,7 +239,7 @@ impl Parameter {
         Ok(values)
     }
 
-    /// Reads `FROM..TO` or `FROM..TO:STEP`.
+    /// Parses `FROM..TO` or `FROM..TO:STEP`.
     fn read_range(&self, part: &str, from: &str, rest: &str) -> Result<Vec<Value>, BadValue> {
         let bad = |message: &str| {
             BadValue::new(
@@ -250,9 +250,9 @@ impl Parameter {
         let (to, step) = rest.split_once(':').unwrap_or((rest, "1"));
         let (Value::Whole(from), Value::Whole(to)) = (self.read_one(from)?, self.read_one(to)?)
         else {
-            return Err(bad("is no range"));
+            return Err(bad("is not a range"));
         };
-        let step: u64 = step.parse().map_err(|_| bad("has no whole number as its step"))?;
+        let step: u64 = step.parse().map_err(|_| bad("must have a whole number as its step"))?;
         if step == 0 {
             return Err(bad("has the step 0"));
         }
@@ -266,7 +266,8 @@ impl Parameter {
     }
 }
 
-/// The CPUs that `0+2+4-7` names, in rising order within each part; none of [`ALL_CPUS`].
+/// Returns the CPUs that `0+2+4-7` names, in ascending order within each part. `None`:
+/// [`ALL_CPUS`].
 pub(crate) fn cpus(text: &str) -> Option<Vec<u32>> {
     const CPUS_MAX: u32 = schedlab_core::topology::CPUS_MAX;
     if text == ALL_CPUS {
@@ -284,27 +285,27 @@ pub(crate) fn cpus(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// What the parameters of a benchmark were set to: one value each.
+/// Values of the parameters of a benchmark, one each.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Values(Vec<(Cow<'static, str>, Value)>);
 
 impl Values {
-    /// What holds if nobody sets anything.
+    /// Returns the defaults.
     ///
     /// # Panics
-    /// If a parameter's default does not do; a test sees that all do.
+    /// If the default of a parameter is not allowed; a test checks that all are.
     pub fn defaults(parameters: &[Parameter]) -> Values {
         let default = |parameter: &Parameter| match parameter.read_one(parameter.default) {
             Ok(value) => (parameter.name.clone(), value),
-            Err(error) => panic!("the default: {error}"),
+            Err(error) => panic!("default: {error}"),
         };
         Values(parameters.iter().map(default).collect())
     }
 
-    /// With one of them set.
+    /// Returns the values with one of them changed.
     ///
     /// # Errors
-    /// There is no such parameter, or it does not take that value.
+    /// There is no such parameter, or it does not allow that value.
     pub fn with(
         mut self,
         parameters: &[Parameter],
@@ -319,68 +320,68 @@ impl Values {
         Ok(self)
     }
 
-    /// Sets a parameter that is there.
+    /// Sets an existing parameter.
     pub fn set(&mut self, name: &str, value: Value) {
         if let Some(slot) = self.0.iter_mut().find(|(other, _)| *other == name) {
             slot.1 = value;
         }
     }
 
-    /// All of them, in the order of the parameters.
+    /// Returns all values, in the order of the parameters.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(name, value)| (&**name, value))
     }
 
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     ///
     /// # Panics
-    /// If there is no such parameter: the benchmark asks for one that it has not declared.
+    /// If there is no such parameter: the benchmark reads one that it has not declared.
     pub fn get(&self, name: &str) -> &Value {
         let found = self.0.iter().find(|(other, _)| *other == name);
         &found.unwrap_or_else(|| panic!("no parameter is called {name}")).1
     }
 
-    /// The value of a whole number.
+    /// Returns the value of a whole number.
     ///
     /// # Panics
-    /// As [`get`](Values::get), or if it is none.
+    /// As [`get`](Values::get), or if it has another type.
     pub fn whole(&self, name: &str) -> u64 {
         match self.get(name) {
             Value::Whole(value) => *value,
-            other => panic!("{name} is {other}, no whole number"),
+            other => panic!("{name} is {other}, not a whole number"),
         }
     }
 
-    /// The value of a number.
+    /// Returns the value of a number.
     ///
     /// # Panics
-    /// As [`get`](Values::get), or if it is none.
+    /// As [`get`](Values::get), or if it has another type.
     pub fn real(&self, name: &str) -> f64 {
         match self.get(name) {
             Value::Real(value) => *value,
-            other => panic!("{name} is {other}, no number"),
+            other => panic!("{name} is {other}, not a number"),
         }
     }
 
-    /// The value of a word.
+    /// Returns the value of a word.
     ///
     /// # Panics
-    /// As [`get`](Values::get), or if it is none.
+    /// As [`get`](Values::get), or if it has another type.
     pub fn word(&self, name: &str) -> &str {
         match self.get(name) {
             Value::Word(value) => value,
-            other => panic!("{name} is {other}, no word"),
+            other => panic!("{name} is {other}, not a word"),
         }
     }
 
     /// Whether a flag was given.
     ///
     /// # Panics
-    /// As [`get`](Values::get), or if it is none.
+    /// As [`get`](Values::get), or if it has another type.
     pub fn flag(&self, name: &str) -> bool {
         match self.get(name) {
             Value::Flag(value) => *value,
-            other => panic!("{name} is {other}, no flag"),
+            other => panic!("{name} is {other}, not a flag"),
         }
     }
 }
@@ -412,15 +413,15 @@ mod tests {
     fn what_is_wrong_is_said_with_what_would_be_right() {
         let message = |text| whole(text).expect_err(text);
         assert_eq!(message("0"), "--groups: 0 is out of range; give 1 to 1000");
-        assert_eq!(message("x"), "--groups: \"x\" is no whole number; give 1 to 1000");
+        assert_eq!(message("x"), "--groups: \"x\" is not a whole number; give 1 to 1000");
         assert!(message("9..3").contains("goes down"), "{}", message("9..3"));
         assert!(message("1..3:0").contains("has the step 0"));
         assert!(message("1..3:x").contains("step"));
-        assert!(message("").contains("no whole number"));
+        assert!(message("").contains("not a whole number"));
         const KIND: Parameter = Parameter::word("kind", &["a", "b"], "a", "");
         assert_eq!(
             KIND.read("c").expect_err("no").to_string(),
-            "--kind: \"c\" is not known; give one of a, b"
+            "--kind: \"c\" is unknown; give one of a, b"
         );
         const SHARE: Parameter = Parameter::real("share", (0.0, 1.0), "0.5", "");
         assert!(SHARE.read("nan").is_err());

@@ -1,4 +1,4 @@
-//! Programs that several benchmarks are made of, and figures of what they noted.
+//! Programs that several benchmarks use, and figures of recorded values.
 
 use crate::benchmark::Figure;
 use crate::parameter::{BadValue, Values};
@@ -7,31 +7,35 @@ use schedlab_workload::programs::{Context, Program, Step};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Values that tasks of a benchmark note, ns.
-pub(crate) type Noted = Rc<RefCell<Histogram>>;
+/// Values that tasks of a benchmark record, ns.
+pub(crate) type SharedHistogram = Rc<RefCell<Histogram>>;
 
-/// A parameter in milliseconds, in ns.
+/// Returns a parameter in milliseconds, in ns.
 pub(crate) fn ms(values: &Values, name: &str) -> u64 {
     (values.real(name) * 1e6).round() as u64
 }
 
-/// The nice value that `name` was set to.
+/// Returns the nice value of the parameter `name`.
 pub(crate) fn nice(values: &Values, name: &str) -> Result<i32, BadValue> {
     let value = values.real(name);
     match value.fract() == 0.0 {
         true => Ok(value as i32),
-        false => Err(BadValue::new(name, format!("{value} is no whole number; give -20 to 19"))),
+        false => Err(BadValue::new(name, format!("{value} is not a whole number; give -20 to 19"))),
     }
 }
 
-/// Computes for ever.
+/// Computes forever.
 pub(crate) fn hog() -> impl Program + 'static {
     |_: &mut Context<'_>| Step::Run(u64::MAX)
 }
 
-/// Sleeps, the exponential draw having this mean, then computes for `run_ns`, for ever; notes the
-/// time from the end of each sleep to the end of the computing.
-pub(crate) fn editor(sleep_mean_ns: u64, run_ns: u64, responses: Noted) -> impl Program + 'static {
+/// Repeatedly sleeps for an exponential draw with this mean, and then computes for `run_ns`.
+/// Records the time from the end of each sleep to the end of the computation.
+pub(crate) fn editor(
+    sleep_mean_ns: u64,
+    run_ns: u64,
+    responses: SharedHistogram,
+) -> impl Program + 'static {
     let mut woken_ns = None;
     let mut run = false;
     move |os: &mut Context<'_>| {
@@ -42,7 +46,7 @@ pub(crate) fn editor(sleep_mean_ns: u64, run_ns: u64, responses: Noted) -> impl 
             responses.borrow_mut().note(os.now_ns() - woken_ns);
         }
         let sleep_ns = os.random().exponential(sleep_mean_ns as f64) as u64;
-        // It can only be late after a sleep; a sleep of nothing is none.
+        // It can be late only after a sleep, and a sleep of no length is none.
         let until_ns = os.now_ns() + sleep_ns.max(1);
         woken_ns = Some(until_ns);
         run = true;
@@ -50,18 +54,18 @@ pub(crate) fn editor(sleep_mean_ns: u64, run_ns: u64, responses: Noted) -> impl 
     }
 }
 
-/// What a periodic task notes.
+/// Recorded values of a periodic task.
 #[derive(Default)]
 pub(crate) struct Pace {
-    /// How late it started, ns.
-    pub(crate) starts: Noted,
-    /// How long after its time it was done, ns.
-    pub(crate) responses: Noted,
-    /// How often it was done before its next time.
+    /// Delay of its start, ns.
+    pub(crate) starts: SharedHistogram,
+    /// Time from its due time until it was done, ns.
+    pub(crate) responses: SharedHistogram,
+    /// Number of times that it was done before its next due time.
     pub(crate) met: Cell<u64>,
 }
 
-/// Computes for `run_ns` at every multiple of `period_ns`, for ever. What it missed it leaves out.
+/// Computes for `run_ns` at every multiple of `period_ns`, forever. Missed periods are skipped.
 pub(crate) fn periodic(run_ns: u64, period_ns: u64, pace: Rc<Pace>) -> impl Program + 'static {
     let mut due_ns = 0;
     let mut run = false;
@@ -81,8 +85,8 @@ pub(crate) fn periodic(run_ns: u64, period_ns: u64, pace: Rc<Pace>) -> impl Prog
     }
 }
 
-/// Mean, 99th percentile and maximum of what was noted, in ms.
-pub(crate) fn summary(noted: &Noted, what: &str) -> Vec<Figure> {
+/// Returns mean, 99th percentile and maximum of the recorded values, in ms.
+pub(crate) fn summary(noted: &SharedHistogram, what: &str) -> Vec<Figure> {
     let noted = noted.borrow();
     let moments = noted.moments();
     let Some(mean_ns) = moments.mean() else { return vec![] };
@@ -94,7 +98,7 @@ pub(crate) fn summary(noted: &Noted, what: &str) -> Vec<Figure> {
     ]
 }
 
-/// Mean and variance (divisor n - 1) of some numbers. None of fewer than two has a variance: 0.
+/// Returns mean and variance (divisor n - 1) of some numbers. The variance of fewer than two is 0.
 pub(crate) fn mean_and_variance(numbers: &[f64]) -> (f64, f64) {
     let count = numbers.len() as f64;
     if numbers.is_empty() {

@@ -1,7 +1,7 @@
-//! ring-test: a token in a ring of processes joined by pipes, as fast as it goes.
+//! ring-test: a token in a ring of processes connected by pipes, as fast as possible.
 //!
-//! It shows what wakeups cost. All processes look interactive, since each sleeps nearly all the
-//! time.
+//! It shows the cost of wakeups. All processes appear interactive, because each sleeps nearly all
+//! the time.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -28,7 +28,7 @@ impl Benchmark for RingTest {
     }
 
     fn about(&self) -> &'static str {
-        "a token in a ring of processes: hops a second"
+        "a token in a ring of processes: hops per second"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

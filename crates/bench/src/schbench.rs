@@ -1,12 +1,12 @@
 //! schbench: wakeup and request latencies of a server's threads (Chris Mason; as of 2024).
 //!
-//! A message thread wakes its workers in one sweep; a worker then sleeps a little, as for its
-//! network or disk, and multiplies matrices under a lock that its CPU has. So a message thread that
-//! is preempted within its sweep shows as wakeup latency, and a worker that is preempted within its
-//! work makes those that come to its CPU spin, and shows as request latency.
+//! A message thread wakes its workers in one sweep. A worker then sleeps briefly, as for its
+//! network or disk, and multiplies matrices under a lock of its CPU. Preemption of a message thread
+//! within its sweep therefore shows as wakeup latency. Preemption of a worker within its work makes
+//! other workers on its CPU spin, and shows as request latency.
 //!
-//! * **Requests a second** (`--rps`): the message thread hands out so many requests a second
-//!   instead, as fast as it can, and sleeps out the second.
+//! * **Requests per second** (`--rps`): instead, the message thread hands out the given number of
+//!   requests per second, as fast as it can, and sleeps for the rest of the second.
 //! * **Pipe** (`--pipe`): no work; transfers between message thread and workers are counted.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
@@ -25,16 +25,16 @@ use std::rc::Rc;
 /// See the module.
 pub struct Schbench;
 
-/// 5 multiplications of 104 x 104 matrices take so long, ns.
+/// Time of 5 multiplications of 104 x 104 matrices, ns.
 const REFERENCE_WORK_NS: u64 = 5 * MS_NS;
-/// The multiply-adds in them.
+/// Number of multiply-adds in them.
 const REFERENCE_OPERATIONS: u64 = 5 * 104 * 104 * 104;
-/// A worker with more requests than this is passed over.
+/// Number of pending requests from which on a worker is skipped.
 const PENDING_MAX: usize = 128;
-/// The pause then, ns.
+/// Pause after skipping a worker, ns.
 const PASSED_OVER_NS: u64 = 100 * US_NS;
-/// A spinning worker's tries are made one by one at first, then up to this many at once: it sees at
-/// most so much later that the lock is free.
+/// Maximum number of tries of a spinning worker that are made at once; at first they are made one
+/// by one. The number limits how late the worker sees that the lock is free.
 const TRIES_AT_ONCE_MAX: u64 = 100;
 
 const PARAMETERS: &[Parameter] = &[
@@ -46,12 +46,12 @@ const PARAMETERS: &[Parameter] = &[
         "workers of each message thread; 0: as many as CPUs",
     )
     .short('t'),
-    Parameter::whole("runtime", (1, 100_000), "30", "how long it runs, s").short('r'),
+    Parameter::whole("runtime", (1, 100_000), "30", "duration, s").short('r'),
     Parameter::whole(
         "warmuptime",
         (0, 100_000),
         "0",
-        "nothing is counted for so long before that, s",
+        "time before that in which nothing is counted, s",
     )
     .short('w'),
     Parameter::whole("cache_footprint", (1, 100_000), "256", "the three matrices of a worker, KiB")
@@ -69,14 +69,14 @@ const PARAMETERS: &[Parameter] = &[
         "rps",
         (0, 100_000),
         "0",
-        "requests a second of each message thread; 0: workers ask for them",
+        "requests per second of each message thread; 0: workers ask for them",
     )
     .short('R'),
     Parameter::whole(
         "pipe",
         (0, 100_000_000),
         "0",
-        "transfer so many bytes instead of working; 0: work",
+        "bytes to transfer instead of working; 0: work",
     )
     .short('p'),
     Parameter::flag("no-locking", "work without the lock of the CPU").short('L'),
@@ -90,10 +90,10 @@ struct Options {
     runtime_s: u64,
     warmup_ns: u64,
     sleep_ns: u64,
-    /// The work of a request, ns.
+    /// Time of the work of a request, ns.
     work_ns: u64,
     rps: u64,
-    /// Bytes of a transfer, and what touching them costs, ns.
+    /// Bytes of a transfer, and the time for touching them, ns.
     pipe: u64,
     transfer_ns: u64,
     footprint_kib: u32,
@@ -130,7 +130,7 @@ impl Options {
     }
 }
 
-/// A futex that one thread waits for: a post that finds it posted already is none.
+/// Futex on which one thread waits. Posting it again before the wait has no effect.
 struct Futex {
     semaphore: SemaphoreId,
     posted: Cell<bool>,
@@ -152,35 +152,35 @@ impl Futex {
         Step::Wait(self.semaphore)
     }
 
-    /// The wait is over: from now on posts are posts again.
+    /// Ends the wait: posts have an effect again.
     fn waited(&self) {
         self.posted.set(false);
     }
 }
 
-/// A worker as its message thread sees it.
+/// Worker, as its message thread sees it.
 struct Worker {
     futex: Futex,
-    /// When it was woken, ns.
+    /// Time of its last wakeup, ns.
     woken_ns: Cell<u64>,
-    /// Requests it has yet to do, by the time they were made, ns.
+    /// Pending requests by the time at which they were made, ns.
     requests: RefCell<VecDeque<u64>>,
 }
 
-/// A message thread as its workers see it.
+/// Message thread, as its workers see it.
 struct Message {
     futex: Futex,
-    /// Workers that want to be woken, the last added last.
+    /// Workers to wake, the last one added at the end.
     list: RefCell<Vec<usize>>,
     workers: RefCell<Vec<Rc<Worker>>>,
 }
 
-/// What is measured.
+/// Measurements.
 struct Measured {
     warmup_ns: u64,
     wakeup: Histogram,
     request: Histogram,
-    /// Requests that were finished in each second.
+    /// Number of requests finished in each second.
     by_second: Vec<u64>,
 }
 
@@ -234,10 +234,13 @@ impl Benchmark for Schbench {
             return Err(BadValue::new("threads", "more than 1000000 workers; give fewer"));
         }
         if options.pipe > 0 && options.rps > 0 {
-            return Err(BadValue::new("rps", "does not go with --pipe"));
+            return Err(BadValue::new("rps", "cannot be combined with --pipe"));
         }
         if options.pipe > 0 && options.transfer_ns == 0 {
-            return Err(BadValue::new("pipe", "so few bytes cost no time; give more"));
+            return Err(BadValue::new(
+                "pipe",
+                "transferring so few bytes takes no time; give more",
+            ));
         }
         let measured = Measured {
             warmup_ns: options.warmup_ns,
@@ -256,7 +259,7 @@ impl Benchmark for Schbench {
     }
 }
 
-/// Starts the message threads, and sleeps until it is over.
+/// Starts the message threads, and sleeps until the time is over.
 fn parent(options: Options, measured: Shared, locks: Rc<[MutexId]>) -> impl Program + 'static {
     let mut made = 0;
     move |_: &mut Context<'_>| {
@@ -272,11 +275,11 @@ fn parent(options: Options, measured: Shared, locks: Rc<[MutexId]>) -> impl Prog
 enum Sweep {
     /// Starts its workers.
     Start,
-    /// Takes the list and the time.
+    /// Takes the list and reads the clock.
     Take,
     /// Touches the page of the next worker, in pipe mode.
     Touch,
-    /// Wakes the next.
+    /// Wakes the next worker.
     Wake,
     /// Waits for a worker.
     Wait,
@@ -337,7 +340,7 @@ fn message(options: Options, measured: Shared, locks: Rc<[MutexId]>) -> impl Pro
                     }
                 }
                 Sweep::Wait => {
-                    // Whoever posts from here on finds a list that has not been taken yet.
+                    // Workers that post from here on find a list that has not been taken yet.
                     at = Sweep::Take;
                     this.futex.waited();
                     if this.list.borrow().is_empty() {
@@ -379,7 +382,7 @@ enum Work {
     Woken,
     /// Sleeps, as for the network.
     Request,
-    /// Tries for the lock of its CPU.
+    /// Tries to take the lock of its CPU.
     Try,
     /// Has tried.
     Tried,
@@ -387,9 +390,9 @@ enum Work {
     Again,
     /// Has the lock.
     Compute,
-    /// Lets the lock go.
+    /// Releases the lock.
     Unlock,
-    /// Has done the request.
+    /// Has finished the request.
     Done,
 }
 
@@ -431,8 +434,8 @@ fn worker(
                     let now_ns = os.now_ns();
                     at = Work::Request;
                     if options.rps > 0 {
-                        // In the midst of its requests it has not waited, and posts have piled up
-                        // to one at most.
+                        // Between requests it has not waited, and posts have accumulated to one at
+                        // most.
                         if slept {
                             this.futex.waited();
                         }
@@ -467,13 +470,13 @@ fn worker(
                     if os.cpu().index() == cpu {
                         at = Work::Compute;
                     } else {
-                        // It was moved while it tried.
+                        // It was migrated while it tried.
                         at = Work::Try;
                         return Step::Unlock(locks[cpu]);
                     }
                 }
                 Work::Tried => {
-                    // The tries that fail before the next one that is looked at are made together.
+                    // The failing tries before the next check are made together.
                     tries = (2 * tries).min(TRIES_AT_ONCE_MAX);
                     at = Work::Again;
                     return Step::Run((tries - 1) * options.try_lock_ns);
@@ -499,9 +502,9 @@ fn worker(
     }
 }
 
-/// The percentiles that are printed of latencies, in thousandths; the 99th is marked.
+/// Percentiles of latencies that are printed, in thousandths; the 99th is marked.
 const LATENCIES: [u64; 4] = [500, 900, 990, 999];
-/// The percentiles that are printed of requests a second; the 50th is marked.
+/// Percentiles of requests per second that are printed; the 50th is marked.
 const RATES: [u64; 3] = [200, 500, 900];
 
 fn findings(options: &Options, measured: &Measured, end: &End<'_>) -> Findings {
@@ -551,7 +554,7 @@ fn findings(options: &Options, measured: &Measured, end: &End<'_>) -> Findings {
     Findings { printed, figures, ..Findings::default() }
 }
 
-/// Time waited for a CPU each time that one was given, mean over the threads called `name`, us.
+/// Returns the mean waiting time per slice over the threads called `name`, us.
 fn run_delay_us(end: &End<'_>, name: &str) -> f64 {
     let delay =
         |(_, stats): (_, &TaskStats)| stats.wait_ns as f64 / stats.switches_in.max(1) as f64 / 1e3;
@@ -569,7 +572,7 @@ fn print_latencies(printed: &mut String, title: &str, histogram: &Histogram, opt
     let mut below = 0;
     for part in LATENCIES {
         let value_ns = histogram.percentile(part, 1000).unwrap_or(0);
-        // How many there are from the last percentile printed up to this.
+        // Number of samples between the last percentile printed and this one.
         let upto = histogram
             .filled()
             .filter(|&(lower, ..)| lower <= value_ns)

@@ -1,13 +1,13 @@
-//! Small mixes of tasks, each for one question.
+//! Small mixes of tasks, each answering one question.
 //!
-//! * [`Editor`]: how soon does an interactive task answer beside endless loops?
+//! * [`Editor`]: how soon does an interactive task respond beside endless loops?
 //! * [`PeriodicMix`]: does a periodic task keep its pace beside endless loops?
-//! * [`NiceLadder`]: how is the CPU shared by nice value?
-//! * [`ForkStorm`]: how soon do short tasks get done that are forked all the time?
+//! * [`NiceLadder`]: how is the CPU divided by nice value?
+//! * [`ForkStorm`]: how soon are short tasks done that are forked continually?
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
-use crate::programs::{self, Noted, Pace};
+use crate::programs::{self, Pace, SharedHistogram};
 use schedlab_core::TaskId;
 use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::rc::Rc;
@@ -15,19 +15,19 @@ use std::rc::Rc;
 const SECOND_NS: u64 = 1_000_000_000;
 const TIME: Parameter = Parameter::whole("time", (1, 100_000), "60", "seconds");
 const HOGS_PER_CPU: Parameter =
-    Parameter::whole("hogs", (0, 1_000), "1", "endless loops for each CPU").positional();
+    Parameter::whole("hogs", (0, 1_000), "1", "endless loops per CPU").positional();
 
 fn limit(values: &Values) -> Option<u64> {
     Some(values.whole("time") * SECOND_NS)
 }
 
-/// Figures, and the same as text.
+/// Returns the figures, and their text.
 fn findings(figures: Vec<Figure>) -> Findings {
     let line = |figure: &Figure| format!("{}: {:.3} {}\n", figure.name, figure.value, figure.unit);
     Findings::new(figures.iter().map(line).collect(), figures)
 }
 
-/// An interactive task beside endless loops.
+/// Interactive task beside endless loops.
 pub struct Editor;
 
 impl Benchmark for Editor {
@@ -46,9 +46,9 @@ impl Benchmark for Editor {
                 "sleep",
                 (0.001, 1e6),
                 "100",
-                "how long it sleeps, ms: the mean of exponential draws",
+                "sleep, ms: the mean of exponential draws",
             ),
-            Parameter::real("run", (0.001, 1e6), "3", "how long it computes then, ms"),
+            Parameter::real("run", (0.001, 1e6), "3", "CPU time after each sleep, ms"),
             Parameter::real("nice", (-20.0, 19.0), "0", "its nice value"),
             TIME,
         ];
@@ -61,7 +61,7 @@ impl Benchmark for Editor {
         _: &Conditions,
         os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
-        let responses = Noted::default();
+        let responses = SharedHistogram::default();
         let editor = programs::editor(
             programs::ms(values, "sleep"),
             programs::ms(values, "run").max(1),
@@ -77,7 +77,7 @@ impl Benchmark for Editor {
     }
 }
 
-/// A periodic task beside endless loops.
+/// Periodic task beside endless loops.
 pub struct PeriodicMix;
 
 impl Benchmark for PeriodicMix {
@@ -96,9 +96,9 @@ impl Benchmark for PeriodicMix {
                 "run",
                 (0.001, 1e6),
                 "2.5",
-                "how long it computes, ms (2.5 of 50, 6.7 of 16.7, 1 of 10)",
+                "CPU time in each period, ms (2.5 of 50, 6.7 of 16.7, 1 of 10)",
             ),
-            Parameter::real("period", (0.001, 1e6), "50", "every so many ms"),
+            Parameter::real("period", (0.001, 1e6), "50", "period, ms"),
             TIME,
         ];
         PARAMETERS
@@ -124,7 +124,7 @@ impl Benchmark for PeriodicMix {
         let finish = Box::new(move |end: &End<'_>| {
             let mut figures = programs::summary(&pace.starts, "start latency");
             figures.extend(programs::summary(&pace.responses, "response"));
-            // The last one may still be under way.
+            // The last one may still be running.
             let due = (end.now_ns / period_ns).saturating_sub(1);
             if due > 0 {
                 figures.push(Figure::higher(
@@ -151,7 +151,7 @@ impl Benchmark for NiceLadder {
     }
 
     fn about(&self) -> &'static str {
-        "endless loops at nice -20, -15, ... 15, 19 on one CPU: what part of it each gets"
+        "endless loops at nice -20, -15, ... 15, 19 on one CPU: which part of it each gets"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -177,7 +177,7 @@ impl Benchmark for NiceLadder {
             for &(nice, task) in &tasks {
                 table.push(nice.to_string(), vec![share(task)]);
             }
-            // The middle one first: it has something to lose on both sides.
+            // The middle task first: it has something to lose on both sides.
             let mut order = tasks.clone();
             order.sort_by_key(|&(nice, _)| nice.abs());
             let figures = order.iter().map(|&(nice, task)| {
@@ -189,7 +189,7 @@ impl Benchmark for NiceLadder {
     }
 }
 
-/// Short tasks that are forked all the time.
+/// Short tasks that are forked continually.
 pub struct ForkStorm;
 
 impl Benchmark for ForkStorm {
@@ -198,23 +198,23 @@ impl Benchmark for ForkStorm {
     }
 
     fn about(&self) -> &'static str {
-        "short tasks forked all the time beside endless loops: how soon they are done"
+        "short tasks forked continually beside endless loops: how soon they are done"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
         const PARAMETERS: &[Parameter] = &[
-            Parameter::whole("hogs", (0, 1_000), "2", "endless loops for each CPU").positional(),
+            Parameter::whole("hogs", (0, 1_000), "2", "endless loops per CPU").positional(),
             Parameter::real(
                 "rate",
                 (0.001, 1e6),
                 "200",
-                "forks a second, if nothing holds the parent up",
+                "forks per second, unless the parent is delayed",
             ),
             Parameter::real(
                 "run",
                 (0.000_001, 1e6),
                 "2",
-                "what a child computes, ms: the mean of exponential draws",
+                "CPU time of a child, ms: the mean of exponential draws",
             ),
             Parameter::whole("time", (1, 100_000), "30", "seconds"),
         ];
@@ -227,7 +227,7 @@ impl Benchmark for ForkStorm {
         conditions: &Conditions,
         os: &mut Kernel,
     ) -> Result<Prepared, BadValue> {
-        let (starts, responses) = (Noted::default(), Noted::default());
+        let (starts, responses) = (SharedHistogram::default(), SharedHistogram::default());
         let parent = storm(
             1e9 / values.real("rate"),
             values.real("run") * 1e6,
@@ -249,13 +249,13 @@ impl Benchmark for ForkStorm {
     }
 }
 
-/// Forks, sleeps, forks. The children's times are drawn by their parent: it starts them in the same
-/// order under every scheduler.
+/// Forks and sleeps repeatedly. The parent draws the times of its children, because it starts them
+/// in the same order under every scheduler.
 fn storm(
     sleep_mean_ns: f64,
     run_mean_ns: f64,
-    starts: Noted,
-    responses: Noted,
+    starts: SharedHistogram,
+    responses: SharedHistogram,
 ) -> impl Program + 'static {
     let mut fork = true;
     move |os: &mut Context<'_>| {
@@ -271,8 +271,13 @@ fn storm(
     }
 }
 
-/// Computes once. `called_ns` is when its parent called fork.
-fn child(called_ns: u64, run_ns: u64, starts: Noted, responses: Noted) -> impl Program + 'static {
+/// Computes once. `called_ns` is the time at which its parent called fork.
+fn child(
+    called_ns: u64,
+    run_ns: u64,
+    starts: SharedHistogram,
+    responses: SharedHistogram,
+) -> impl Program + 'static {
     let mut ran = false;
     move |os: &mut Context<'_>| {
         let since_ns = os.now_ns() - called_ns;

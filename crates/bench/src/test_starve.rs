@@ -1,7 +1,7 @@
-//! test-starve: a task that sleeps for a second again and again, and a partner that never sleeps
-//! (after David Mosberger).
+//! test-starve: a task that repeatedly sleeps for a second, and a partner that never sleeps (after
+//! David Mosberger).
 //!
-//! The listing is lost. Early 2.5 could leave one of them in the expired array for ever.
+//! The listing is lost. Early 2.5 could leave one of the two in the expired array indefinitely.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -11,7 +11,7 @@ use schedlab_workload::programs::{Context, Kernel, Spawn, Step};
 /// See the module.
 pub struct TestStarve;
 
-/// What the sleeper's loop costs a round, ns.
+/// CPU time of a round of the sleeper's loop, ns.
 const ROUND_NS: u64 = 2 * US_NS;
 
 const PARAMETERS: &[Parameter] = &[units::seconds("60"), units::hogs("1")];
@@ -22,7 +22,7 @@ impl Benchmark for TestStarve {
     }
 
     fn about(&self) -> &'static str {
-        "a task that calls sleep(1) for ever beside one that never sleeps: how long each waits"
+        "a task that calls sleep(1) in a loop beside one that never sleeps: how long each waits"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -1,5 +1,5 @@
-//! yield: tasks that call `sched_yield` for ever: switches a second, as in the announcement of the
-//! O(1) scheduler (2002).
+//! yield: tasks that call `sched_yield` in a loop: switches per second, as in the announcement of
+//! the O(1) scheduler (2002).
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -25,7 +25,7 @@ impl Benchmark for YieldLoops {
     }
 
     fn about(&self) -> &'static str {
-        "tasks that yield for ever: switches a second"
+        "tasks that yield in a loop: switches per second"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -187,7 +187,7 @@ mod tests {
         let expected = pairs(&[("nice", "-5,0,5"), ("hogs", "2")]);
         assert_eq!(set("editor --nice -5,0,5 --hogs 2"), expected);
         let error = parsed("editor --hogs -1").expect_err("fewer than none").to_string();
-        assert!(error.contains("\"-1\" is no whole number; give 0 to"), "{error}");
+        assert!(error.contains("\"-1\" is not a whole number; give 0 to"), "{error}");
     }
 
     #[test]

@@ -24,11 +24,12 @@ clock and is ended when it is over, with all its tasks; the mix is over when all
 
 What else can be set about a member (where a benchmark has an option of the same name, that is the
 benchmark's, and this is --mix-NAME):
-  --start S           when it begins, s [default: 0]
-  --nice N            nice value of its tasks that set none themselves [default: 0]
-  --policy WORD       their policy: other, batch, idle, fifo, rr [default: other]
-  --rt-priority N     their priority, with fifo and rr [default: 1]
-  --affinity CPUS     CPUs of those that choose none, as 0-3 or 0+2 [default: all]
+  --start S           start time, s [default: 0]
+  --nice N            nice value of its tasks, unless they set their own [default: 0]
+  --policy WORD       policy of its tasks: other, batch, idle, fifo, rr [default: other]
+  --rt-priority N     priority of its tasks, with fifo and rr [default: 1]
+  --affinity CPUS     CPUs of its tasks, unless they choose their own, as 0-3 or 0+2
+                      [default: all]
   --shares N          cpu.shares of a task group of its own [default: 0, none]
 
 Every parameter of every member takes a list, as 50,100 or 25..200:25, and then the first figure of

@@ -12,7 +12,7 @@ use schedlab_measure::Stats;
 use schedlab_measure::history::{History, Recorder};
 use schedlab_report::data::{SchedulerInfo, WorkloadInfo};
 use schedlab_report::html::compare as section;
-use schedlab_report::html::{self, Page, Seen, TURNS_MOST};
+use schedlab_report::html::{self, Page, Recording, TURNS_MOST};
 use schedlab_report::{Report, RunReport};
 
 /// What is on the page of a comparison.
@@ -59,10 +59,10 @@ impl ComparePage {
 
     /// The page as HTML.
     pub fn html(&self) -> String {
-        let seen: Vec<Option<Seen<'_>>> = self
+        let seen: Vec<Option<Recording<'_>>> = self
             .histories
             .iter()
-            .map(|it| it.as_ref().map(|history| Seen { history, rules: &[], explained: &[] }))
+            .map(|it| it.as_ref().map(|history| Recording { history, rules: &[], explained: &[] }))
             .collect();
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         html::page(&Page {
@@ -225,7 +225,7 @@ fn play<O: Observer>(trace: &Trace, cpus: u32, observer: &mut O) -> Counts {
     counts
 }
 
-fn answer_of(answer: &Answer, placement: &PlacementAnswer) -> section::Answer {
+fn answer_of(answer: &Answer, placement: &PlacementAnswer) -> section::KernelComparison {
     let [least, median, most] = placement.foreign.map(|share| share * 100.0);
     let mut facts = vec![
         format!(
@@ -278,7 +278,7 @@ fn answer_of(answer: &Answer, placement: &PlacementAnswer) -> section::Answer {
             ]
         })
         .collect();
-    section::Answer { facts, tasks, checks }
+    section::KernelComparison { facts, tasks, checks }
 }
 
 fn row(one: &Compared, duration_ns: u64) -> section::Row {

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::select::{Choice, Needs};
 use crate::session::{BenchmarkCourse, Course, Measures, Observers, Session};
 use crate::setup::{self, NewGroup};
-use schedlab_bench::{Chosen, Conditions, Values};
+use schedlab_bench::{AnyBenchmark, Conditions, Values};
 use schedlab_core::{GroupId, Tunable};
 use schedlab_measure::fairness::{Fairness, Group};
 use schedlab_workload::programs::Profile;
@@ -16,7 +16,7 @@ use schedlab_workload::programs::Profile;
 #[derive(Clone)]
 pub struct Bench {
     /// Which.
-    pub benchmark: Chosen,
+    pub benchmark: AnyBenchmark,
     /// Its parameters.
     pub values: Values,
     /// The machine and what is set about it.
@@ -25,7 +25,7 @@ pub struct Bench {
 
 impl Bench {
     /// `benchmark` as it is if nobody sets anything, on one CPU.
-    pub fn new(benchmark: impl Into<Chosen>) -> Bench {
+    pub fn new(benchmark: impl Into<AnyBenchmark>) -> Bench {
         let benchmark = benchmark.into();
         Bench {
             values: Values::defaults(benchmark.parameters()),

@@ -10,7 +10,7 @@ use crate::plan::{Contender, Prepared};
 use schedlab_core::TaskId;
 use schedlab_measure::history::{History, Recorder};
 use schedlab_report::bench::BenchReport;
-use schedlab_report::html::{self, Explained, Page, Seen, TURNS_MOST};
+use schedlab_report::html::{self, ExplainedWait, Page, Recording, TURNS_MOST};
 use schedlab_report::{Report, RunReport};
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
@@ -32,12 +32,12 @@ struct Recorded {
     run: RunReport,
     history: History,
     rules: Vec<(u8, Cow<'static, str>, Cow<'static, str>)>,
-    explained: Vec<Explained>,
+    explained: Vec<ExplainedWait>,
 }
 
 impl Recorded {
-    fn seen(&self) -> Seen<'_> {
-        Seen { history: &self.history, rules: &self.rules, explained: &self.explained }
+    fn seen(&self) -> Recording<'_> {
+        Recording { history: &self.history, rules: &self.rules, explained: &self.explained }
     }
 }
 
@@ -46,7 +46,7 @@ impl Recorded {
 pub fn page(prepared: &Prepared, report: &Report, threads: NonZeroUsize) -> Option<String> {
     prepared.experiment()?;
     let recorded = record_all(prepared, threads);
-    let seen: Vec<Option<Seen<'_>>> = (report.runs.iter())
+    let seen: Vec<Option<Recording<'_>>> = (report.runs.iter())
         .map(|run| {
             let spec = run.spec();
             recorded.iter().find(|one| one.run.spec() == spec).map(Recorded::seen)
@@ -70,7 +70,7 @@ pub fn bench_page(
         _ => vec![],
     };
     let runs = prepared.report(recorded.iter().map(|one| one.run.clone()).collect());
-    let seen: Vec<Option<Seen<'_>>> = recorded.iter().map(|one| Some(one.seen())).collect();
+    let seen: Vec<Option<Recording<'_>>> = recorded.iter().map(|one| Some(one.seen())).collect();
     let cpus = match report.cpus {
         1 => "1 CPU".into(),
         cpus => format!("{cpus} CPUs"),
@@ -137,9 +137,9 @@ fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Rec
     })
 }
 
-fn explain_wait(wait: &explain::Wait) -> Explained {
+fn explain_wait(wait: &explain::Wait) -> ExplainedWait {
     let ran = |&(task, ns, turns): &(Option<TaskId>, u64, u32)| (task.map(|it| it.0), ns, turns);
-    Explained {
+    ExplainedWait {
         task: wait.task.0,
         from_ns: wait.start_ns,
         meanwhile: wait.meanwhile.iter().map(ran).collect(),

@@ -5,7 +5,7 @@ use schedlab_machine::Counts;
 use schedlab_measure::Stats;
 use schedlab_measure::history::{History, Recorder};
 use schedlab_report::data::{SchedulerInfo, WorkloadInfo};
-use schedlab_report::html::{self, Page, Seen};
+use schedlab_report::html::{self, Page, Recording};
 use schedlab_report::{Report, RunReport};
 use schedlab_trace::Opening;
 use schedlab_trace::events::Events;
@@ -72,8 +72,8 @@ impl Recorded {
     }
 
     /// What a page shows of it.
-    pub fn seen(&self) -> Option<Seen<'_>> {
-        self.history.as_ref().map(|history| Seen { history, rules: &[], explained: &[] })
+    pub fn seen(&self) -> Option<Recording<'_>> {
+        self.history.as_ref().map(|history| Recording { history, rules: &[], explained: &[] })
     }
 
     /// Its page for a browser.

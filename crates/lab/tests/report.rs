@@ -324,7 +324,7 @@ fn a_starved_task_is_told_of() {
     assert_eq!((run.totals.waiting_at_end, run.tasks[1].wait_open_ns), (1, 5 * MS));
     let text = table::comparison(&Report::new(workload(), vec![run]), Style::plain(80));
     assert!(
-        text.ends_with("longest waits that were not over at the end:\none_queue@1 5.00 ms\n"),
+        text.ends_with("longest waits still open at the end:\none_queue@1 5.00 ms\n"),
         "{text}"
     );
 }
@@ -385,7 +385,7 @@ fn other_documents_are_refused() {
     assert!(refused("{").starts_with("not a schedlab-run/1 document: "));
     assert_eq!(
         refused("{\"schema\":\"schedlab-run/2\"}"),
-        "this is a `schedlab-run/2` document; schedlab-run/1 is understood"
+        "this is a `schedlab-run/2` document; schedlab-run/1 is required"
     );
     assert!(refused("{\"schema\":\"schedlab-run/1\"}").contains("missing field"));
     let mut report = report();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo bench -p schedlab-replay --bench read               a million events
-//! cargo bench -p schedlab-replay --bench read -- 10000000   so many
+//! cargo bench -p schedlab-replay --bench read -- 10000000   with this number of
 //! ```
 //!
 //! The benchmark generates a trace of a busy machine of eight CPUs (always the same), writes it as
@@ -28,7 +28,7 @@ fn history(events: u64, both: bool, sink: &mut dyn Sink) {
     const CPUS: usize = 8;
     const TASKS: usize = 400;
     let names: Vec<String> = (0..40).map(|number| format!("worker-{number}")).collect();
-    let who = |task: usize| match task {
+    let task_ref = |task: usize| match task {
         0 => TaskRef::IDLE,
         task => TaskRef { comm: &names[task % 40], pid: 1000 + task as u32, prio: 120 },
     };
@@ -43,8 +43,8 @@ fn history(events: u64, both: bool, sink: &mut dyn Sink) {
         let roll = (dice >> 33) as usize;
         at_ns += 100 + roll as u64 % 1500;
         let cpu = (roll >> 8) % CPUS;
-        let mut tell = |current: usize, context, tracepoint| {
-            let (cpu, current) = (cpu as u32, who(current));
+        let mut emit = |current: usize, context, tracepoint| {
+            let (cpu, current) = (cpu as u32, task_ref(current));
             sink.record(&Record { at_ns, cpu, current, context, tracepoint });
             count += 1;
         };
@@ -57,9 +57,9 @@ fn history(events: u64, both: bool, sink: &mut dyn Sink) {
                 _ => Context::Task,
             };
             let target_cpu = cpu as u32;
-            tell(current, context, Tracepoint::Waking { task: who(task), target_cpu });
+            emit(current, context, Tracepoint::Waking { task: task_ref(task), target_cpu });
             if both {
-                tell(current, context, Tracepoint::Wakeup { task: who(task), target_cpu });
+                emit(current, context, Tracepoint::Wakeup { task: task_ref(task), target_cpu });
             }
             queues[cpu].push_back(task);
         }
@@ -74,9 +74,9 @@ fn history(events: u64, both: bool, sink: &mut dyn Sink) {
                 _ if is_preempted => State::Runnable,
                 _ => State::Interruptible,
             };
-            let (prev, next_who) = (who(current), who(next));
+            let (prev, next_who) = (task_ref(current), task_ref(next));
             let switch = Tracepoint::Switch { prev, prev_state, next: next_who };
-            tell(current, Context::Task, switch);
+            emit(current, Context::Task, switch);
             match current {
                 0 => {}
                 _ if is_preempted => queues[cpu].push_back(current),
@@ -106,8 +106,8 @@ fn forget() {
 /// Returns the CPU time of this thread, s, which other work on the machine disturbs little. Where
 /// the system does not report it, the time since `begin`.
 fn cpu_time(begin: Instant) -> f64 {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let ns = told.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let ns = schedstat.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
     ns.map_or_else(|| begin.elapsed().as_secs_f64(), |ns| ns as f64 / 1e9)
 }
 

@@ -83,7 +83,7 @@ pub struct TraceBuilder {
     tasks: HashMap<u32, u32>,
     /// Parent of each task that was forked before the trace began, by number.
     parents: HashMap<u32, u32>,
-    lanes: Vec<CpuState>,
+    cpu_states: Vec<CpuState>,
     is_begun: bool,
     last_ns: u64,
 }
@@ -105,18 +105,18 @@ impl TraceBuilder {
     }
 
     /// Adds a task with this number.
-    fn add(&mut self, who: TaskRef<'_>, born_ns: u64, origin: Origin, now: Phase) -> u32 {
-        let old = self.task_of(who.pid);
+    fn add(&mut self, task_ref: TaskRef<'_>, born_ns: u64, origin: Origin, now: Phase) -> u32 {
+        let old = self.task_of(task_ref.pid);
         let incarnation = old.map_or(0, |old| self.trace.tasks[old as usize].incarnation + 1);
         if let Some(old) = old {
             self.replaced(old);
         }
         let task = self.trace.tasks.len() as u32;
-        self.tasks.insert(who.pid, task);
+        self.tasks.insert(task_ref.pid, task);
         self.trace.tasks.push(Task {
-            pid: who.pid,
+            pid: task_ref.pid,
             incarnation,
-            name: who.comm.into(),
+            name: task_ref.comm.into(),
             born_ns,
             origin,
             ..Task::default()
@@ -223,9 +223,9 @@ impl TraceBuilder {
 
     /// Records that `task` is on `cpu` for a reason that the trace does not show: since `at_ns` at
     /// the earliest and since `middle_ns` at the latest.
-    fn appears(&mut self, who: TaskRef<'_>, cpu: u32, middle_ns: u64, at_ns: u64) {
-        let Some(task) = self.task_of(who.pid) else {
-            let task = self.add(who, middle_ns, Origin::Gap, Phase::Runnable);
+    fn appears(&mut self, task_ref: TaskRef<'_>, cpu: u32, middle_ns: u64, at_ns: u64) {
+        let Some(task) = self.task_of(task_ref.pid) else {
+            let task = self.add(task_ref, middle_ns, Origin::Gap, Phase::Runnable);
             self.open(task, middle_ns, false);
             self.run(task, cpu, middle_ns);
             return;
@@ -247,7 +247,7 @@ impl TraceBuilder {
                 self.run(task, cpu, from_ns);
             }
             Phase::Dead => {
-                let task = self.add(who, at_ns, Origin::Gap, Phase::Runnable);
+                let task = self.add(task_ref, at_ns, Origin::Gap, Phase::Runnable);
                 self.open(task, at_ns, false);
                 self.run(task, cpu, at_ns);
             }
@@ -270,29 +270,31 @@ impl TraceBuilder {
         self.open(task, at_ns, true);
     }
 
-    /// Checks that `who` is the current task of `cpu` at `at_ns`.
-    fn check_current(&mut self, at_ns: u64, cpu: u32, who: TaskRef<'_>) {
-        let lane = self.lanes[cpu as usize];
-        let known = self.task_of(who.pid);
-        if !lane.is_seen {
+    /// Checks that `task_ref` is the current task of `cpu` at `at_ns`.
+    fn check_current(&mut self, at_ns: u64, cpu: u32, task_ref: TaskRef<'_>) {
+        let cpu_state = self.cpu_states[cpu as usize];
+        let known = self.task_of(task_ref.pid);
+        if !cpu_state.is_seen {
             // It has run since the beginning, unless it was seen somewhere else.
-            self.lanes[cpu as usize] =
-                CpuState { current: Some(who.pid), since_ns: at_ns, is_seen: true };
+            self.cpu_states[cpu as usize] =
+                CpuState { current: Some(task_ref.pid), since_ns: at_ns, is_seen: true };
             match known {
-                _ if who.pid == 0 => self.trace.idle_ns += at_ns,
+                _ if task_ref.pid == 0 => self.trace.idle_ns += at_ns,
                 None => {
-                    let task = self.add(who, 0, Origin::Before, Phase::Runnable);
+                    let task = self.add(task_ref, 0, Origin::Before, Phase::Runnable);
                     self.open(task, 0, false);
                     self.run(task, cpu, 0);
                 }
                 Some(task) if self.runs_on(task, cpu) => {}
                 // It moved here before this CPU had an event.
-                Some(_) => self.appears(who, cpu, at_ns / 2, at_ns),
+                Some(_) => self.appears(task_ref, cpu, at_ns / 2, at_ns),
             }
             return;
         }
-        let Some(believed) = lane.current.filter(|&believed| believed != who.pid) else { return };
-        let last_ns = lane.since_ns;
+        let Some(believed) = cpu_state.current.filter(|&believed| believed != task_ref.pid) else {
+            return;
+        };
+        let last_ns = cpu_state.since_ns;
         let middle_ns = last_ns + (at_ns - last_ns) / 2;
         self.gap(last_ns, at_ns);
         match self.task_of(believed) {
@@ -306,13 +308,13 @@ impl TraceBuilder {
             }
             _ => {}
         }
-        if who.pid == 0 {
+        if task_ref.pid == 0 {
             self.trace.idle_ns += at_ns - middle_ns;
         } else {
-            self.appears(who, cpu, middle_ns, at_ns);
+            self.appears(task_ref, cpu, middle_ns, at_ns);
         }
-        self.lanes[cpu as usize].current = Some(who.pid);
-        self.lanes[cpu as usize].since_ns = at_ns;
+        self.cpu_states[cpu as usize].current = Some(task_ref.pid);
+        self.cpu_states[cpu as usize].since_ns = at_ns;
     }
 
     fn runs_on(&self, task: u32, cpu: u32) -> bool {
@@ -358,15 +360,15 @@ impl TraceBuilder {
     ) {
         self.trace.switches += 1;
         if prev.pid == 0 {
-            let since_ns = self.lanes[cpu as usize].since_ns;
+            let since_ns = self.cpu_states[cpu as usize].since_ns;
             self.trace.idle_ns += at_ns - since_ns;
         } else if let Some(task) = self.task_of(prev.pid) {
             self.named(task, prev.comm);
             self.prio(task, at_ns, prev.prio);
             self.leaves(task, at_ns, prev_state);
         }
-        self.lanes[cpu as usize].current = Some(next.pid);
-        self.lanes[cpu as usize].since_ns = at_ns;
+        self.cpu_states[cpu as usize].current = Some(next.pid);
+        self.cpu_states[cpu as usize].since_ns = at_ns;
         if next.pid == 0 {
             return;
         }
@@ -426,16 +428,16 @@ impl TraceBuilder {
         }
     }
 
-    /// Records a wakeup of `who` on `cpu`, where `current` runs. `is_waking`: this is the first
-    /// half of the wakeup.
-    fn woken(&mut self, record: &Record<'_>, who: TaskRef<'_>, is_waking: bool) {
+    /// Records a wakeup of `task_ref` on `cpu`, where `current` runs. `is_waking`: this is the
+    /// first half of the wakeup.
+    fn woken(&mut self, record: &Record<'_>, task_ref: TaskRef<'_>, is_waking: bool) {
         let &Record { at_ns, cpu, current, context, .. } = record;
-        if who.pid == 0 {
+        if task_ref.pid == 0 {
             return;
         }
-        let Some(task) = self.task_of(who.pid) else {
-            let task = self.add(who, 0, Origin::Before, Phase::Asleep);
-            self.prio(task, at_ns, who.prio);
+        let Some(task) = self.task_of(task_ref.pid) else {
+            let task = self.add(task_ref, 0, Origin::Before, Phase::Asleep);
+            self.prio(task, at_ns, task_ref.prio);
             self.trace.tasks[task as usize].before = Some(Sleep {
                 at_ns: 0,
                 wake_ns: None,
@@ -454,7 +456,7 @@ impl TraceBuilder {
         }
         match self.states[task as usize].now {
             Phase::Asleep => {
-                self.prio(task, at_ns, who.prio);
+                self.prio(task, at_ns, task_ref.prio);
                 let slept_ns = self.states[task as usize].slept_ns;
                 let early = self.states[task as usize].early.take().filter(|early| {
                     early.slept && !is_waking && at_ns - slept_ns <= LATE_WAKEUP_NS
@@ -482,9 +484,9 @@ impl TraceBuilder {
                 }
             }
             Phase::Dead => {
-                let task = self.add(who, at_ns, Origin::Gap, Phase::Runnable);
+                let task = self.add(task_ref, at_ns, Origin::Gap, Phase::Runnable);
                 self.open(task, at_ns, true);
-                self.prio(task, at_ns, who.prio);
+                self.prio(task, at_ns, task_ref.prio);
             }
             Phase::Runnable | Phase::Unborn | Phase::Lost { .. } => {}
         }
@@ -516,12 +518,12 @@ impl TraceBuilder {
         self.trace.tasks[task as usize].forked_by = forked_by.map(|parent| parent as usize);
     }
 
-    fn wakeup_new(&mut self, at_ns: u64, who: TaskRef<'_>) {
-        let task = match self.task_of(who.pid) {
+    fn wakeup_new(&mut self, at_ns: u64, task_ref: TaskRef<'_>) {
+        let task = match self.task_of(task_ref.pid) {
             Some(task) if self.states[task as usize].now == Phase::Unborn => task,
-            _ => self.add(who, at_ns, Origin::Born, Phase::Unborn),
+            _ => self.add(task_ref, at_ns, Origin::Born, Phase::Unborn),
         };
-        self.prio(task, at_ns, who.prio);
+        self.prio(task, at_ns, task_ref.prio);
         self.born(task, at_ns);
     }
 
@@ -557,12 +559,12 @@ impl TraceBuilder {
             this.history.shrink();
             this.is_kernel |= is_kernel_name(&this.name);
         }
-        for lane in &self.lanes {
-            if lane.current == Some(0) {
-                self.trace.idle_ns += end_ns - lane.since_ns.min(end_ns);
+        for cpu_state in &self.cpu_states {
+            if cpu_state.current == Some(0) {
+                self.trace.idle_ns += end_ns - cpu_state.since_ns.min(end_ns);
             }
         }
-        self.trace.cpus = self.lanes.len().max(1) as u32;
+        self.trace.cpus = self.cpu_states.len().max(1) as u32;
     }
 }
 
@@ -622,8 +624,8 @@ impl Sink for TraceBuilder {
         self.trace.events += 1;
         let &Record { cpu, current, context, ref tracepoint, .. } = record;
         self.trace.has_contexts |= context != Context::Unknown;
-        if cpu as usize >= self.lanes.len() {
-            self.lanes.resize(cpu as usize + 1, CpuState::default());
+        if cpu as usize >= self.cpu_states.len() {
+            self.cpu_states.resize(cpu as usize + 1, CpuState::default());
         }
         match *tracepoint {
             Tracepoint::Switch { prev, .. } => self.check_current(at_ns, cpu, prev),

@@ -45,7 +45,7 @@ pub struct Act {
     pub what: ActKind,
 }
 
-/// SleepKind of an action of a task.
+/// Kind of an action of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ActKind {
     /// Wakes a task from a sleep.

@@ -179,8 +179,8 @@ impl Score {
     }
 }
 
-/// Returns which groups of `seen` have at least a hundredth of the CPU time.
-pub fn large(seen: &[(String, TaskStats)]) -> Vec<bool> {
-    let all: u64 = seen.iter().map(|(_, seen)| seen.cpu_ns).sum();
-    seen.iter().map(|(_, seen)| u128::from(seen.cpu_ns) * 100 >= u128::from(all)).collect()
+/// Returns which groups of `groups` have at least a hundredth of the CPU time.
+pub fn large(groups: &[(String, TaskStats)]) -> Vec<bool> {
+    let all: u64 = groups.iter().map(|(_, groups)| groups.cpu_ns).sum();
+    groups.iter().map(|(_, groups)| u128::from(groups.cpu_ns) * 100 >= u128::from(all)).collect()
 }

@@ -8,15 +8,15 @@ use schedlab_workload::{close_names, timetable::matches};
 
 const DESCENDANTS: &str = "descendants of ";
 
-/// Returns for each task of `trace` whether `who` selects it: names, patterns (`cc*`), numbers and
-/// keys (`make.4711`) separated by commas, or `descendants of NAME`, which are the tasks of that
-/// name and all tasks that they forked.
+/// Returns for each task of `trace` whether `selection` selects it: names, patterns (`cc*`),
+/// numbers and keys (`make.4711`) separated by commas, or `descendants of NAME`, which are the
+/// tasks of that name and all tasks that they forked.
 ///
 /// # Errors
 /// No task has such a name.
-pub fn tasks(trace: &Trace, who: &str) -> Result<Vec<bool>, String> {
+pub fn tasks(trace: &Trace, selection: &str) -> Result<Vec<bool>, String> {
     let mut found = vec![false; trace.tasks.len()];
-    for part in who.split(',').map(str::trim) {
+    for part in selection.split(',').map(str::trim) {
         let (name, with_children) = match part.strip_prefix(DESCENDANTS) {
             Some(name) => (name.trim(), true),
             None => (part, false),
@@ -74,23 +74,23 @@ impl GroupFile {
     pub fn parse(text: &str) -> Result<GroupFile, String> {
         let mut file = GroupFile::default();
         for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-            let said = line.split_once('#').map_or(line, |(line, _)| line).trim();
-            if let Some((pid, path)) = of_proc(said) {
+            let content = line.split_once('#').map_or(line, |(line, _)| line).trim();
+            if let Some((pid, path)) = of_proc(content) {
                 if let Some(path) = path {
                     file.members.push((number + 1, pid.into(), path.into()));
                 }
-            } else if said.starts_with('/') {
+            } else if content.starts_with('/') {
                 file.settings.push_str(line);
-            } else if !said.is_empty() {
-                let both = said.rsplit_once(char::is_whitespace);
-                let Some((who, path)) = both.filter(|(_, path)| path.starts_with('/')) else {
+            } else if !content.is_empty() {
+                let both = content.rsplit_once(char::is_whitespace);
+                let Some((selection, path)) = both.filter(|(_, path)| path.starts_with('/')) else {
                     return Err(format!(
-                        "line {}: `{said}` is neither a group (`/build cpu.weight=200`) nor an \
+                        "line {}: `{content}` is neither a group (`/build cpu.weight=200`) nor an \
                          assignment to one (`descendants of make /build`)",
                         number + 1
                     ));
                 };
-                file.members.push((number + 1, who.trim().into(), path.into()));
+                file.members.push((number + 1, selection.trim().into(), path.into()));
             }
             file.settings.push('\n');
         }
@@ -115,10 +115,10 @@ fn of_proc(line: &str) -> Option<(&str, Option<&str>)> {
 /// The file names a task that is not in the trace, unless by number: a snapshot may contain tasks
 /// that the trace does not.
 pub fn place(workload: &mut Workload, trace: &Trace, file: &GroupFile) -> Result<(), String> {
-    for (line, who, path) in &file.members {
-        let found = match tasks(trace, who) {
+    for (line, selection, path) in &file.members {
+        let found = match tasks(trace, selection) {
             Ok(found) => found,
-            Err(_) if who.parse::<u32>().is_ok() => continue,
+            Err(_) if selection.parse::<u32>().is_ok() => continue,
             Err(message) => return Err(format!("line {line}: {message}")),
         };
         for program in workload.tasks.iter_mut().filter(|it| found[it.task as usize]) {

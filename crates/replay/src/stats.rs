@@ -45,29 +45,29 @@ impl TaskStats {
 
     /// Returns the statistics of a task of a trace.
     pub fn of_task(trace: &Trace, task: &Task) -> TaskStats {
-        let mut seen = TaskStats::default();
+        let mut stats = TaskStats::default();
         for burst in task.bursts() {
             let slices = task.slices(&burst);
             let pieces = slices.len();
             let mut runnable_ns = burst.wake_ns;
             for slice in slices {
-                seen.wait_ns += slice.from_ns.saturating_sub(runnable_ns);
+                stats.wait_ns += slice.from_ns.saturating_sub(runnable_ns);
                 runnable_ns = slice.to_ns;
-                seen.end_ns = seen.end_ns.max(slice.to_ns);
+                stats.end_ns = stats.end_ns.max(slice.to_ns);
             }
             if burst.state.is_none() {
-                seen.wait_ns += trace.span_ns.saturating_sub(runnable_ns);
+                stats.wait_ns += trace.span_ns.saturating_sub(runnable_ns);
             }
-            seen.cpu_ns += burst.cpu_ns;
-            seen.preemptions += pieces.saturating_sub(1) as u64;
+            stats.cpu_ns += burst.cpu_ns;
+            stats.preemptions += pieces.saturating_sub(1) as u64;
             if burst.is_woken {
-                seen.wakeups += 1;
+                stats.wakeups += 1;
                 if let Some(first_ns) = burst.first_ns {
-                    seen.latency(first_ns.saturating_sub(burst.wake_ns));
+                    stats.latency(first_ns.saturating_sub(burst.wake_ns));
                 }
             }
         }
-        seen
+        stats
     }
 
     /// Returns the latency that `percent` of the wakeups do not exceed, ns. `None`: there are fewer
@@ -102,7 +102,7 @@ pub fn begins_asleep(program: &Program, trace: &Trace) -> bool {
 /// Task of a run.
 #[derive(Clone, Debug, Default)]
 struct RunTask {
-    seen: TaskStats,
+    stats: TaskStats,
     /// Since when it has been on a CPU, ns.
     running: Option<u64>,
     /// Since when it has been runnable without a CPU, ns.
@@ -129,7 +129,7 @@ impl StatsObserver {
     /// Discards the statistics so far: the observed period begins at `now_ns`.
     pub fn begin(&mut self, now_ns: u64) {
         for own in &mut self.tasks {
-            own.seen = TaskStats::default();
+            own.stats = TaskStats::default();
             own.running = own.running.map(|_| now_ns);
             own.waiting = own.waiting.map(|_| now_ns);
             own.woken = own.woken.map(|_| now_ns);
@@ -148,29 +148,29 @@ impl StatsObserver {
     /// Returns the CPU time of `task` up to `now_ns`, ns.
     pub fn cpu_ns(&self, task: TaskId, now_ns: u64) -> u64 {
         self.tasks.get(task.index()).map_or(0, |own| {
-            own.seen.cpu_ns + own.running.map_or(0, |since_ns| now_ns.saturating_sub(since_ns))
+            own.stats.cpu_ns + own.running.map_or(0, |since_ns| now_ns.saturating_sub(since_ns))
         })
     }
 
     /// Returns the statistics of `task`, which executes `program`, when the run ended at `end_ns`.
-    pub fn seen(&self, task: TaskId, program: &Program, trace: &Trace, end_ns: u64) -> TaskStats {
+    pub fn stats(&self, task: TaskId, program: &Program, trace: &Trace, end_ns: u64) -> TaskStats {
         let Some(own) = self.tasks.get(task.index()) else { return TaskStats::default() };
-        let mut seen = own.seen.clone();
+        let mut stats = own.stats.clone();
         if let Some(since_ns) = own.running {
-            seen.cpu_ns += end_ns.saturating_sub(since_ns);
-            seen.end_ns = end_ns;
+            stats.cpu_ns += end_ns.saturating_sub(since_ns);
+            stats.end_ns = end_ns;
         }
         if let Some(since_ns) = own.waiting {
-            seen.wait_ns += end_ns.saturating_sub(since_ns);
+            stats.wait_ns += end_ns.saturating_sub(since_ns);
         }
         let origin = trace.tasks[program.task as usize].origin;
         if begins_asleep(program, trace) {
-            seen.wait_ns = seen.wait_ns.saturating_sub(own.first_wait_ns);
+            stats.wait_ns = stats.wait_ns.saturating_sub(own.first_wait_ns);
         } else if matches!(origin, Origin::Forked | Origin::Born) && own.was_on {
-            seen.wakeups += 1;
-            seen.latency(own.first_wait_ns);
+            stats.wakeups += 1;
+            stats.latency(own.first_wait_ns);
         }
-        seen
+        stats
     }
 }
 
@@ -184,11 +184,11 @@ impl Observer for StatsObserver {
             Event::Woken { task, .. } => {
                 let own = self.own(task);
                 own.slices = 0;
-                own.seen.wakeups += 1;
+                own.stats.wakeups += 1;
                 if own.running.is_none() {
                     (own.waiting, own.woken) = (Some(now_ns), Some(now_ns));
                 } else {
-                    own.seen.latency(0);
+                    own.stats.latency(0);
                 }
             }
             Event::Blocked { task, reason, .. } if reason != BlockReason::Dead => {
@@ -198,8 +198,8 @@ impl Observer for StatsObserver {
                 if let Some(prev) = prev {
                     let own = self.own(prev);
                     if let Some(since_ns) = own.running.take() {
-                        own.seen.cpu_ns += now_ns - since_ns;
-                        own.seen.end_ns = now_ns;
+                        own.stats.cpu_ns += now_ns - since_ns;
+                        own.stats.end_ns = now_ns;
                     }
                     if prev_runnable {
                         own.waiting = Some(now_ns);
@@ -209,14 +209,14 @@ impl Observer for StatsObserver {
                     let own = self.own(next);
                     own.running = Some(now_ns);
                     let waited_ns = own.waiting.take().map_or(0, |since_ns| now_ns - since_ns);
-                    own.seen.wait_ns += waited_ns;
+                    own.stats.wait_ns += waited_ns;
                     if !own.was_on {
                         (own.was_on, own.first_wait_ns) = (true, waited_ns);
                     }
                     if let Some(woken_ns) = own.woken.take() {
-                        own.seen.latency(now_ns - woken_ns);
+                        own.stats.latency(now_ns - woken_ns);
                     }
-                    own.seen.preemptions += u64::from(own.slices > 0);
+                    own.stats.preemptions += u64::from(own.slices > 0);
                     own.slices += 1;
                 }
             }

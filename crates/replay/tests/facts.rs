@@ -14,11 +14,11 @@ fn near(what: &str, got: f64, wanted: f64) {
 /// Returns the statistics of these tasks together.
 fn of(trace: &Trace, who: &str) -> TaskStats {
     let found = select::tasks(trace, who).unwrap_or_else(|error| panic!("{error}"));
-    let mut seen = TaskStats::default();
+    let mut stats = TaskStats::default();
     for (task, _) in trace.tasks.iter().zip(found).filter(|(_, found)| *found) {
-        seen.add(&TaskStats::of_task(trace, task));
+        stats.add(&TaskStats::of_task(trace, task));
     }
-    seen
+    stats
 }
 
 fn ms(ns: u64) -> f64 {
@@ -28,11 +28,11 @@ fn ms(ns: u64) -> f64 {
 /// Checks the CPU time, waiting and last end of the workload, ms.
 fn check_all(file: &str, root: &str, cpu: f64, wait: f64, end: f64) -> (Trace, TaskStats) {
     let trace = example(file);
-    let seen = of(&trace, &format!("descendants of {root}"));
-    near(&format!("{file}: CPU"), ms(seen.cpu_ns), cpu);
-    near(&format!("{file}: waiting"), ms(seen.wait_ns), wait);
-    near(&format!("{file}: end"), ms(seen.end_ns), end);
-    (trace, seen)
+    let stats = of(&trace, &format!("descendants of {root}"));
+    near(&format!("{file}: CPU"), ms(stats.cpu_ns), cpu);
+    near(&format!("{file}: waiting"), ms(stats.wait_ns), wait);
+    near(&format!("{file}: end"), ms(stats.end_ns), end);
+    (trace, stats)
 }
 
 fn check_cpu(trace: &Trace, names: &[(&str, f64)]) {
@@ -42,8 +42,8 @@ fn check_cpu(trace: &Trace, names: &[(&str, f64)]) {
 }
 
 /// Returns the latency that `percent` per cent of the wakeups do not exceed, µs.
-fn percentile(seen: &TaskStats, percent: usize) -> f64 {
-    let mut all = seen.latencies.clone();
+fn percentile(stats: &TaskStats, percent: usize) -> f64 {
+    let mut all = stats.latencies.clone();
     all.sort_unstable();
     all[(all.len() * percent).div_ceil(100) - 1] as f64 / 1e3
 }
@@ -57,23 +57,23 @@ fn check_gaps(trace: &Trace, percent: f64) {
 
 #[test]
 fn desk() {
-    let (trace, seen) = check_all("desk", "desk.sh", 1346.4, 786.6, 1018.2);
+    let (trace, stats) = check_all("desk", "desk.sh", 1346.4, 786.6, 1018.2);
     check_cpu(&trace, &[("hog", 898.7), ("video", 330.6), ("audio", 63.5), ("typist", 46.7)]);
-    assert_eq!(seen.wakeups, 317);
-    near("median", percentile(&seen, 50), 15.4);
-    near("90 %", percentile(&seen, 90), 2230.0);
-    near("99 %", percentile(&seen, 99), 4190.0);
+    assert_eq!(stats.wakeups, 317);
+    near("median", percentile(&stats, 50), 15.4);
+    near("90 %", percentile(&stats, 90), 2230.0);
+    near("99 %", percentile(&stats, 99), 4190.0);
     assert_eq!((trace.gaps, trace.tasks.len()), (5, 52));
     check_gaps(&trace, 0.8);
 }
 
 #[test]
 fn desk_on_one_cpu() {
-    let (trace, seen) = check_all("desk-cpu1", "desk.sh", 1332.1, 2811.5, 1395.0);
-    assert_eq!((seen.wakeups, trace.gaps, trace.tasks.len()), (262, 4, 82));
-    near("median", percentile(&seen, 50), 11.6);
-    near("90 %", percentile(&seen, 90), 3720.0);
-    near("99 %", percentile(&seen, 99), 10_970.0);
+    let (trace, stats) = check_all("desk-cpu1", "desk.sh", 1332.1, 2811.5, 1395.0);
+    assert_eq!((stats.wakeups, trace.gaps, trace.tasks.len()), (262, 4, 82));
+    near("median", percentile(&stats, 50), 11.6);
+    near("90 %", percentile(&stats, 90), 3720.0);
+    near("99 %", percentile(&stats, 99), 10_970.0);
     check_gaps(&trace, 0.5);
 }
 
@@ -91,12 +91,12 @@ fn build() {
 
 #[test]
 fn redis() {
-    let (trace, seen) = check_all("redis", "redis.sh", 585.0, 89.8, 609.1);
+    let (trace, stats) = check_all("redis", "redis.sh", 585.0, 89.8, 609.1);
     check_cpu(&trace, &[("redis-server", 33.8), ("redis-benchmark", 39.6), ("hog", 493.5)]);
-    assert_eq!((trace.gaps, trace.tasks.len(), seen.wakeups), (3, 69, 4684));
+    assert_eq!((trace.gaps, trace.tasks.len(), stats.wakeups), (3, 69, 4684));
     // The reference value has two digits.
-    assert!((percentile(&seen, 50) - 1.1).abs() <= 0.05);
-    near("99 %", percentile(&seen, 99), 21.2);
+    assert!((percentile(&stats, 50) - 1.1).abs() <= 0.05);
+    near("99 %", percentile(&stats, 99), 21.2);
     check_gaps(&trace, 2.4);
 }
 

@@ -1,10 +1,11 @@
 'use strict';
-// What all scripts of the page use: the one global name, elements, and how numbers are written.
+// Common parts of all scripts of the page: the one global name, elements, and the format of
+// numbers.
 
 const Lab = {};
 
-/** Makes an element. `attributes`: `class`, `on<event>` functions, others as they are; children are
- *  elements or text. Text is never read as markup. */
+/** Creates an element. `attributes`: `class`, `on<event>` functions, others as they are; children
+ *  are elements or text. Text is never parsed as markup. */
 Lab.el = function (tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -18,8 +19,8 @@ Lab.el = function (tag, attributes, ...children) {
   return element;
 };
 
-/** The first index in `from..to` for which `holds` is true; `to` if there is none. It must be false
- *  up to there and true from there on. */
+/** Returns the first index in `from..to` for which `holds` is true; `to` if there is none. `holds`
+ *  must be false up to there and true from there on. */
 Lab.firstWhere = function (from, to, holds) {
   while (from < to) {
     const middle = (from + to) >>> 1;
@@ -29,7 +30,7 @@ Lab.firstWhere = function (from, to, holds) {
   return from;
 };
 
-/** A duration in three digits: `999 ns`, `1.50 µs`, `12.3 ms`, `250 s`. */
+/** Formats a duration with three digits: `999 ns`, `1.50 µs`, `12.3 ms`, `250 s`. */
 Lab.duration = function (ns) {
   const sign = ns < 0 ? '-' : '';
   ns = Math.abs(ns);
@@ -43,10 +44,10 @@ Lab.duration = function (ns) {
   }
 };
 
-/** A moment, in seconds, with as many decimals as steps of `stepNs` need. */
+/** Formats a moment, in seconds, with as many decimals as steps of `stepNs` need. */
 Lab.moment = function (ns, stepNs) {
   const decimals = Math.min(9, Math.max(0, 9 - Math.floor(Math.log10(stepNs || 1) + 1e-9)));
-  // From the whole number of ns: nothing is rounded that need not be.
+  // Computed from the whole number of ns, to avoid needless rounding.
   const whole = Math.round(ns);
   const seconds = Math.floor(whole / 1e9);
   const rest = String(whole - seconds * 1e9).padStart(9, '0').slice(0, decimals);
@@ -54,24 +55,24 @@ Lab.moment = function (ns, stepNs) {
   return `${seconds}${groups.length ? '.' + groups.join('\u202f') : ''}`;
 };
 
-/** A count with its thousands apart. */
+/** Formats a count with separated thousands. */
 Lab.count = function (value) {
   return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
 };
 
-/** A part of the whole as a percentage. */
+/** Formats a part of the whole as a percentage. */
 Lab.percent = function (part) {
   return `${(100 * part).toFixed(part < 0.0995 ? 2 : 1)} %`;
 };
 
-/** 1, 2 or 5 times a power of ten, not below `least`. */
+/** Returns 1, 2 or 5 times a power of ten, not below `least`. */
 Lab.roundStep = function (least) {
   const power = 10 ** Math.floor(Math.log10(least));
   for (const factor of [1, 2, 5]) if (factor * power >= least) return factor * power;
   return 10 * power;
 };
 
-/** Shows `lines` at a place of the window, so that they fit. */
+/** Shows `lines` near a point of the window, so that they fit. */
 Lab.showTip = function (lines, x, y) {
   const tip = document.getElementById('tip');
   tip.replaceChildren(...lines);

@@ -1,12 +1,12 @@
 'use strict';
-// Charts over time and of latencies, drawn by uPlot. Each has a label and a table beside it for
-// those who do not see it, and marks the stretch that the timeline shows.
+// Charts over time and of latencies, drawn by uPlot. Each has a label and a table for readers who
+// cannot see it, and marks the stretch that the timeline shows.
 
 Lab.charts = [];
 
 Lab.ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** How many tasks were runnable in each stretch, mean. */
+/** Returns the mean number of runnable tasks in each stretch. */
 Lab.loadOf = function (run) {
   if (!run.loads) {
     const { width_ns: width } = run.recorded;
@@ -18,8 +18,8 @@ Lab.loadOf = function (run) {
   return run.loads;
 };
 
-/** Values of stretches of `width`: the last, if it is too short to say much, is joined to the one
- *  before it. With the length of each. */
+/** Returns the values of stretches of `width`, with the length of each. If the last is too short
+ *  to be meaningful, it is joined to the one before it. */
 Lab.stretches = function (run, row, width, join) {
   const values = [...row];
   const lengths = values.map((_, at) => Lab.lengthOf(run, at, width));
@@ -32,14 +32,14 @@ Lab.stretches = function (run, row, width, join) {
   return { values, lengths };
 };
 
-/** How long a stretch is; the last may be shorter. */
+/** Returns the length of a stretch; the last may be shorter. */
 Lab.lengthOf = function (run, bucket, width) {
   return Math.max(0, Math.min(run.duration, (bucket + 1) * width) - bucket * width);
 };
 
-/** A chart in a figure. `series`: name, color, dash, fill; `data`: x, then the values of each.
- *  `text` makes a value readable. `time`: x is time in seconds, and marking a part zooms the
- *  timeline there. */
+/** Draws a chart in a figure. `series`: name, color, dash, fill; `data`: x, then the values of
+ *  each. `text` formats a value. `time`: x is time in seconds, and marking a part zooms the
+ *  timeline to it. */
 Lab.chart = function (place, { title, series, data, text, markText, time, log, note,
   timeline, raw }) {
   const { el } = Lab;
@@ -55,7 +55,7 @@ Lab.chart = function (place, { title, series, data, text, markText, time, log, n
   });
   const table = el('details', {}, el('summary', {}, 'as a table'),
     el('table', { class: 'figures' }, el('thead', {}, el('tr', {}, el('th', {}),
-      el('th', { scope: 'col' }, 'mean of the points'), el('th', { scope: 'col' }, 'most'))),
+      el('th', { scope: 'col' }, 'mean of the points'), el('th', { scope: 'col' }, 'max'))),
     el('tbody', {}, ...rows)));
   const figure = el('figure', {}, el('figcaption', {}, el('b', {}, title),
     note ? ` ${note}` : ''), holder, table);
@@ -78,7 +78,7 @@ Lab.chart = function (place, { title, series, data, text, markText, time, log, n
     const at = (ns) => Math.max(left, Math.min(left + width, plot.valToPos(ns / 1e9, 'x', true)));
     const [begin, end] = [at(from), Math.max(at(from) + 2, at(to))];
     plot.ctx.save();
-    // What is not in view is paler.
+    // What is out of view is paler.
     plot.ctx.globalAlpha = 0.45;
     plot.ctx.fillStyle = Lab.ink('--back');
     plot.ctx.fillRect(left, top, begin - left, height);
@@ -139,10 +139,10 @@ Lab.chart = function (place, { title, series, data, text, markText, time, log, n
   return plot;
 };
 
-/** A duration as marks have it: no needless zeros. */
+/** Formats a duration for marks: without needless zeros. */
 Lab.short = (ns) => Lab.duration(ns).replace(/\.0+ /, ' ').replace(/(\.\d*?)0+ /, '$1 ');
 
-/** A percentage as marks have it. */
+/** Formats a percentage for marks. */
 Lab.shortPercent = (part) => `${+(100 * part).toPrecision(3)} %`;
 
 Lab.isPower = (value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-6;
@@ -150,12 +150,12 @@ Lab.isPower = (value) => Math.abs(Math.log10(value) - Math.round(Math.log10(valu
 Lab.summary = function (title, series, data, text) {
   const parts = series.slice(0, 12).map(({ name }, at) => {
     const most = Array.from(data[at + 1]).reduce((a, b) => Math.max(a, b || 0), 0);
-    return `${name} at most ${text(most)}`;
+    return `${name} max ${text(most)}`;
   });
   return `${title}: ${parts.join(', ')}`;
 };
 
-/** How the curve of a scheduler looks. */
+/** Returns the style of the curve of a scheduler. */
 Lab.lineOf = function (number) {
   const color = Lab.PALETTE[number % Lab.PALETTE.length];
   const dash = [undefined, [8, 4], [2, 3], [10, 3, 2, 3]][Math.floor(number / 4) % 4];
@@ -196,7 +196,7 @@ Lab.shareChart = function (place, run, by, runs, timeline) {
   };
   const all = by === 'group' ? run.buckets.of_groups : run.buckets.of_tasks;
   const things = all.length / count;
-  // The last row of so many is of all that have none of their own.
+  // The last of these rows is that of all others without a row of their own.
   const most = by === 'group' ? 128 : 1024;
   for (let thing = 0; thing < things; thing += 1) {
     const task = run.tasks[thing];
@@ -224,7 +224,7 @@ Lab.shareChart = function (place, run, by, runs, timeline) {
   });
   const bars = parts.length ? parts[0].length : 0;
   const x = Array.from({ length: bars }, (_, at) => at * width / 1e9);
-  // Each is drawn over those that it stands upon: the highest first.
+  // Each is drawn over those on which it is stacked: the highest first.
   const stacked = parts.map(() => new Array(bars).fill(0));
   for (let at = 0; at < bars; at += 1) {
     let height = 0;
@@ -266,7 +266,7 @@ Lab.latencyCharts = function (place, runs) {
     });
   });
   const lines = some.map((run) => ({ name: run.spec, ...Lab.lineOf(run.number) }));
-  Lab.chart(charts, { title: 'Cumulative', note: 'part of all wakeups that waited at most so long',
+  Lab.chart(charts, { title: 'Cumulative', note: 'part of all wakeups that waited no longer',
     series: lines, data: [x, ...cdf], text: Lab.percent, markText: Lab.shortPercent,
     log: { x: true } });
   const tail = cdf.map((row) => row.map((part) => (part < 1 ? 1 - part : null)));
@@ -299,7 +299,7 @@ Lab.latencyCharts = function (place, runs) {
 Lab.loadCharts = function (place, runs, timeline) {
   const charts = Lab.el('div', { class: 'charts' });
   place.append(charts);
-  // Stretches are powers of two: those of all runs can be brought to the widest exactly.
+  // Stretches are powers of two: those of all runs can be converted to the widest exactly.
   const width = Math.max(...runs.map((run) => run.recorded.width_ns));
   const count = Math.max(...runs.map((run) => Math.ceil(run.duration / width)));
   const x = Array.from({ length: count }, (_, at) => at * width / 1e9);
@@ -307,7 +307,7 @@ Lab.loadCharts = function (place, runs, timeline) {
     const each = width / run.recorded.width_ns;
     const row = new Array(Math.ceil(run.duration / width)).fill(0);
     run.buckets[name].forEach((value, at) => {
-      // What happened at the very end belongs to what led there.
+      // Events at the very end belong to the last stretch.
       const to = Math.min(row.length - 1, Math.floor(at / each));
       row[to] = join(row[to], value);
     });
@@ -325,13 +325,13 @@ Lab.loadCharts = function (place, runs, timeline) {
     data: [x, ...data], text, time: true, timeline,
     markText: text === Lab.duration ? Lab.short : text });
   draw('Runnable tasks', 'running or waiting, mean', over('runnable_ns', add, 1), tasks);
-  draw('Runnable tasks', 'the most at one time', over('runnable_max', Math.max), tasks);
+  draw('Runnable tasks', 'maximum at one time', over('runnable_max', Math.max), tasks);
   draw('Longest wait', 'that ended in each stretch', over('wait_max_ns', Math.max), Lab.duration);
-  draw('Context switches', 'those to and from idle included', over('switches', add, 1e9), rate);
+  draw('Context switches', 'including those to and from idle', over('switches', add, 1e9), rate);
   draw('Migrations', 'between runqueues', over('migrations', add, 1e9), rate);
   const lagging = runs.filter((run) => run.recorded.has_lags);
   if (lagging.length === runs.length) {
-    draw('Lag', 'the most that a task was owed by the ideal fluid machine',
+    draw('Lag', 'maximum that a task was owed by the ideal fluid machine',
       over('owed_max_ns', Math.max), Lab.duration);
   }
 };

@@ -1,6 +1,6 @@
 'use strict';
-// Colours: which a task, a group or a state has. The base is the palette of Okabe and Ito, with
-// some of Tol's, which people tell apart who see colours differently.
+// Colours of tasks, groups and states. The base is the palette of Okabe and Ito, with some of
+// Tol's, which colour-blind readers can distinguish.
 
 Lab.PALETTE = [
   '#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#8f7fd6', '#b5a70f',
@@ -11,24 +11,24 @@ Lab.rgb = function (hex) {
   return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 };
 
-/** A colour as canvases store it: one number, alpha in the highest byte. */
+/** Returns a colour as canvases store it: one number, alpha in the highest byte. */
 Lab.packed = function ([red, green, blue]) {
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 };
 
-/** `part` of `a` and the rest of `b`. */
+/** Mixes `part` of `a` with the rest of `b`. */
 Lab.mixed = function (a, b, part) {
   return a.map((value, at) => Math.round(value * part + b[at] * (1 - part)));
 };
 
 Lab.css = ([red, green, blue]) => `rgb(${red},${green},${blue})`;
 
-/** Black or white, whichever is read better on the colour. */
+/** Returns black or white, whichever is more legible on the colour. */
 Lab.inkOn = function ([red, green, blue]) {
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? '#000' : '#fff';
 };
 
-/** The numbers of names in all runs, so that one name has one colour everywhere. */
+/** Numbers the names in all runs, so that a name has the same colour everywhere. */
 Lab.numberNames = function (runs, nameOf) {
   const numbers = new Map();
   for (const run of runs) {
@@ -47,12 +47,13 @@ const WAIT_STEPS = [0, 1e4, 1e5, 1e6, 1e7, 1e8];
 const WAIT_NAMES = ['no wait', 'up to 10 µs', 'up to 100 µs', 'up to 1 ms', 'up to 10 ms',
   'up to 100 ms', 'longer'];
 const WAIT_COLORS = ['#9aa7b5', '#7fb7d6', '#3f8fc4', '#e6b84a', '#e08a1e', '#d5501e', '#8e1b4b'];
-/** What several had together, and it is not known who how much. */
+/** Time of several tasks whose shares are unknown. */
 Lab.MIXED = Lab.rgb('#8a8f98');
 
-/** The ways of colouring. A way has names and colours of its classes, and the class of a turn. */
+/** Ways of colouring. A way has names and colours of its categories, and the category of a slice.
+ *  */
 Lab.COLORINGS = {
-  program: 'program', task: 'task', group: 'group', end: 'how the turn ended',
+  program: 'program', task: 'task', group: 'group', end: 'how the slice ended',
   wait: 'wait before it',
 };
 

@@ -1,7 +1,7 @@
 'use strict';
 // Reads the data of the page: see crates/report/src/html/columns.rs and data.rs, which write it.
 
-/** The bytes behind base64 text. */
+/** Returns the bytes of base64 text. */
 Lab.bytesOf = function (text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const raw = atob(text);
@@ -10,7 +10,8 @@ Lab.bytesOf = function (text) {
   return bytes;
 };
 
-/** The columns of a run by name, each an array of the smallest kind that holds its numbers. */
+/** Reads the columns of a run by name, each as an array of the smallest type that holds its
+ *  numbers. */
 Lab.readColumns = async function (element, shapes) {
   const bytes = Lab.bytesOf(element.textContent.trim());
   element.remove();
@@ -34,8 +35,8 @@ Lab.readColumns = async function (element, shapes) {
   return columns;
 };
 
-/** Rows grouped by a key: `rows` has them all, those of key k from `first[k]` to `first[k + 1]`, in
- *  the order in which they stand. */
+/** Groups rows by a key: `rows` has all of them, those of key k from `first[k]` to `first[k + 1]`,
+ *  in their original order. */
 Lab.groupBy = function (keys, count) {
   const first = new Uint32Array(count + 1);
   for (let row = 0; row < keys.length; row += 1) first[keys[row] + 1] += 1;
@@ -46,8 +47,9 @@ Lab.groupBy = function (keys, count) {
   return { first, rows, of: (key) => rows.subarray(first[key], first[key + 1]) };
 };
 
-/** A run: what stands in the head, and its columns made into turns. Turn i is task `task[i]` on CPU
- *  `cpu[i]` from `start[i]` to `end[i]`; `count[i]` turns if it is several put together. */
+/** Reads a run: its part of the head, and its columns converted to slices. Slice i is task
+ *  `task[i]` on CPU `cpu[i]` from `start[i]` to `end[i]`; it stands for `count[i]` slices if
+ *  several were merged. */
 Lab.readRun = async function (number, head) {
   const columns = await Lab.readColumns(document.getElementById(`run-${number}`), head.columns);
   const meta = JSON.parse(new TextDecoder().decode(columns.meta));
@@ -62,17 +64,18 @@ Lab.readRun = async function (number, head) {
   return run;
 };
 
-/** The kinds of turns, as data.rs numbers them. */
+/** Kinds of slices, as data.rs numbers them. */
 Lab.KIND = { started: 1, wokenByTask: 4, otherWait: 5, several: 6 };
 
-/** Makes turns of columns. Of a turn, `came` is 0 if it had lost its CPU, 1 new, 2 woken by an
- *  interrupt, 3 by the kernel, 4 + n by task n; `several` is how many more turns are in it, of
- *  which `task` had `own` at least, and the CPU was idle for `idle`. */
+/** Converts columns to slices. `came` of a slice is 0 if the task had lost its CPU, 1 if it was
+ *  new, 2 if it was woken by an interrupt, 3 by the kernel, 4 + n by task n. `several` is the
+ *  number of further slices merged into it, in which `task` ran for at least `own`, and the CPU
+ *  was idle for `idle`. */
 Lab.readTurns = function (run, columns, waitUnit) {
   const { KIND } = Lab;
   const { cpu, task, gap, length, kind } = columns;
   const turns = cpu.length;
-  // Forked tasks may have come that the figures do not name.
+  // There may be forked tasks that the figures do not name.
   let tasks = run.tasks.length;
   for (let row = 0; row < turns; row += 1) if (task[row] >= tasks) tasks = task[row] + 1;
   const start = new Float64Array(turns);
@@ -87,9 +90,9 @@ Lab.readTurns = function (run, columns, waitUnit) {
   const placed = new Uint8Array(turns);
   const preempts = new Uint8Array(turns);
   const ends = new Float64Array(run.cpus);
-  // When each task lost its CPU, if it was runnable then; else -1.
+  // Time at which each task lost its CPU, if it was runnable then; otherwise -1.
   const lost = new Float64Array(tasks).fill(-1);
-  // Where the columns are that have a number for some turns only.
+  // Position in the columns that have values for some slices only.
   let single = 0;
   let woken = 0;
   let waited = 0;
@@ -137,7 +140,7 @@ Lab.readTurns = function (run, columns, waitUnit) {
     placed, preempts, byCpu: Lab.groupBy(cpu, run.cpus), byTask: Lab.groupBy(task, tasks) });
 };
 
-/** The turn of `task` at the moment `at`, or -1. */
+/** Returns the slice of `task` at the moment `at`, or -1. */
 Lab.turnOfTask = function (run, task, at) {
   if (!run.byTask || task >= run.tasks.length) return -1;
   const rows = run.byTask.of(task);
@@ -145,7 +148,8 @@ Lab.turnOfTask = function (run, task, at) {
   return found < rows.length && run.start[rows[found]] <= at ? rows[found] : -1;
 };
 
-/** Who had CPU `cpu` between two moments: [task, ns] pairs, the longest first. */
+/** Returns the tasks that had CPU `cpu` between two moments: [task, ns] pairs, the longest first.
+ *  */
 Lab.whoRan = function (run, cpu, from, to) {
   const rows = run.byCpu.of(cpu);
   const sums = new Map();

@@ -1,5 +1,5 @@
 'use strict';
-// The figures of a benchmark: one at a time is shown, by a list.
+// Figures of a benchmark: a list selects the one that is shown.
 
 Lab.figures = function () {
   const bar = document.getElementById('figure-choice');

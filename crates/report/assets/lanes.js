@@ -1,27 +1,27 @@
 'use strict';
-// Lanes: the turns of one CPU or one task, and what of them each column of pixels shows.
+// Lanes: the slices of one CPU or one task, and their representation in each column of pixels.
 //
-// A column may cover one turn or ten thousand. It is cut into cells from the bottom up, as many for
-// each class (task, group, state) as it had of that time; what stays empty was idle. So a lane
-// reads as blocks from near and as shares from afar. Where very many turns are in view the cells
-// come from bins that are made once for each lane, so that a frame never touches more than some ten
-// thousand turns.
+// A column may cover one slice or ten thousand. It is cut into cells from the bottom up. Each
+// category (task, group, state) gets a number of cells in proportion to its time; the remaining
+// cells were idle. So a lane shows blocks when zoomed in and shares when zoomed out. Where very
+// many slices are in view, the cells come from bins that are computed once for each lane, so that a
+// frame never touches more than some ten thousand slices.
 
-/** Cells of a column on the screen, by the kind of the lane (those of tasks are lower), and of a
- *  bin. */
+/** Number of cells of a column on the screen, by the kind of the lane (those of tasks are lower),
+ *  and of a bin. */
 Lab.CELLS = { cpu: 12, task: 7 };
 const CELLS_OF_BIN = 8;
-/** Bins of a lane. */
+/** Number of bins of a lane. */
 const BINS = 16384;
-/** So many lanes have bins at one time. */
+/** Maximum number of lanes that have bins at the same time. */
 const LANES_WITH_BINS = 80;
-/** Up to so many turns a column are looked at one by one. */
+/** Number of slices per column up to which they are drawn one by one. */
 const TURNS_OF_A_COLUMN = 3;
 
-/** Adds up time by class, column after column, and divides each column's cells. */
+/** Adds up time by category, column by column, and divides each column's cells. */
 Lab.Tally = class {
-  /** Columns of so much time each. `rare`: classes below this get a cell however little they
-   *  had. */
+  /** Creates columns of equal width. `rare`: categories below this get a cell however little time
+   *  they have. */
   constructor(classes, columns, width, cells, rare) {
     this.sums = new Float64Array(classes);
     this.touched = [];
@@ -29,9 +29,9 @@ Lab.Tally = class {
     this.width = width;
     this.cells = cells;
     this.rare = rare;
-    /** Cell c of column i is at `i * cells + c`: 1 + its class; 0: idle. */
+    /** Cell c of column i is at `i * cells + c`: 1 + its category; 0: idle. */
     this.who = new Uint32Array(columns * cells);
-    /** The time that all classes have together. */
+    /** Total time of all categories. */
     this.busy = new Float64Array(columns);
   }
 
@@ -41,7 +41,7 @@ Lab.Tally = class {
     this.sums[kind] += time;
   }
 
-  /** All of these columns are of one class. */
+  /** Fills these columns with one category. */
   fill(from, to, kind) {
     this.flush(-1);
     this.busy.fill(this.width, from, to);
@@ -78,7 +78,7 @@ Lab.Tally = class {
   }
 };
 
-/** A lane of a run: of a CPU (`kind` "cpu") or a task ("task"). */
+/** Lane of a run: of a CPU (`kind` "cpu") or a task ("task"). */
 Lab.Lane = class {
   constructor(run, kind, id) {
     this.run = run;
@@ -91,19 +91,19 @@ Lab.Lane = class {
     this.copied = null;
   }
 
-  /** The name of the lane. */
+  /** Returns the name of the lane. */
   get name() {
     return this.kind === 'cpu' ? `CPU ${this.id}` : this.run.tasks[this.id].name;
   }
 
-  /** The colours have changed, or the lane is out of sight. */
+  /** Discards caches: the colours have changed, or the lane is out of sight. */
   forget() {
     this.made = null;
     this.copied = null;
   }
 
-  /** The turns of a task lie far apart in those of the run: they are copied next to each other, as
-   *  long as the lane is in sight. */
+  /** Returns copies of the slices of a task next to each other as long as the lane is in sight,
+   *  because they are far apart in those of the run. */
   near(kinds) {
     if (this.kind !== 'task') return null;
     if (!this.copied) {
@@ -119,7 +119,7 @@ Lab.Lane = class {
     return this.copied;
   }
 
-  /** Of those lanes that are not seen bins and copies go, if there are many. */
+  /** Discards bins and copies of lanes that are out of sight, if there are many. */
   static tidy(all, seen) {
     const made = [...all].filter((lane) => lane.made || lane.copied);
     if (made.length <= LANES_WITH_BINS) return;
@@ -127,7 +127,7 @@ Lab.Lane = class {
     for (const lane of made) if (!visible.has(lane)) lane.forget();
   }
 
-  /** The places in `rows` of what reaches into a stretch of time. */
+  /** Returns the range in `rows` of the slices that overlap a stretch of time. */
   within(from, to) {
     const { start, end } = this.run;
     const { rows } = this;
@@ -135,15 +135,16 @@ Lab.Lane = class {
     return [first, Lab.firstWhere(first, rows.length, (at) => start[rows[at]] >= to)];
   }
 
-  /** The turn at a moment, or -1. */
+  /** Returns the slice at a moment, or -1. */
   at(time) {
     const [first, last] = this.within(time, time + 1);
     return first < last ? this.rows[first] : -1;
   }
 
-  /** What each column shows: of turns, or (`waits`) of the waits before them, which are all of one
-   *  class. `kinds`: the class of each turn; there are `classes`, the last is of what several had
-   *  together; those below `rare` are always seen. `kindOfTask`: that of the lane's task. */
+  /** Returns the contents of each column: of slices, or (`waits`) of the waits before them, which
+   *  all have one category. `kinds`: the category of each slice; there are `classes` categories,
+   *  the last of which is time of several tasks together; those below `rare` are always visible.
+   *  `kindOfTask`: that of the lane's task. */
   columns(from, to, columns, kinds, classes, rare, waits, kindOfTask) {
     const width = (to - from) / columns;
     if (!waits && this.isKnownBySums(width)) {
@@ -163,8 +164,8 @@ Lab.Lane = class {
     return tally;
   }
 
-  /** Where turns are put together, those of a task among others are not known one by one; what it
-   *  had in each stretch of time is, and that is shown where a stretch is a few columns. */
+  /** Where slices are merged, those of a single task are unknown. Its time in each stretch is
+   *  known, and is shown where a stretch is a few columns wide. */
   isKnownBySums(width) {
     const { grain_ns: grain, width_ns: stretch } = this.run.recorded;
     return this.kind === 'task' && grain > 0 && this.id < 1024 && width >= stretch / 8;
@@ -180,7 +181,7 @@ Lab.Lane = class {
     }
   }
 
-  /** Several turns as one: what its task had at least, and what is not known whose it was. */
+  /** Adds several slices as one: the minimum time of its task, and the time of unknown tasks. */
   addSeveral(tally, row, from, columns, width, kind) {
     const { start, end, idle, own } = this.run;
     const mixed = tally.sums.length - 1;
@@ -193,7 +194,7 @@ Lab.Lane = class {
       const time = Math.min(end[row], from + (column + 1) * width) - left;
       if (time <= 0) break;
       tally.add(column, kind, time * of);
-      // In the row of a task the rest is of others.
+      // In the row of a task the rest belongs to others.
       if (rest > 0 && this.kind === 'cpu') tally.add(column, mixed, time * rest);
     }
   }

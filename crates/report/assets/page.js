@@ -1,5 +1,5 @@
 'use strict';
-// Puts the page together: reads the data, makes the timeline first, then what is below it.
+// Assembles the page: reads the data, creates the timeline first, then what is below it.
 
 Lab.theme = function () {
   const button = document.getElementById('theme');
@@ -20,7 +20,7 @@ Lab.theme = function () {
   show();
 };
 
-/** Definitions of rows: on hover, and when the keyboard is there. */
+/** Shows definitions of rows on hover, and on keyboard focus. */
 Lab.terms = function () {
   for (const term of document.querySelectorAll('[data-tip]')) {
     const tip = document.getElementById('tip');
@@ -41,8 +41,8 @@ Lab.terms = function () {
   });
 };
 
-/** The place in the timeline is in the address, so that a link leads there. A hash without `=` is
- *  that of a section. */
+/** Keeps the position of the timeline in the address, so that a link leads there. A hash without
+ *  `=` is that of a section. */
 Lab.links = function (timeline) {
   const read = () => {
     const hash = window.location.hash.slice(1);
@@ -50,7 +50,7 @@ Lab.links = function (timeline) {
     try {
       timeline.restore(Object.fromEntries(new URLSearchParams(hash)));
     } catch (error) {
-      // A link that was cut somewhere leads to the whole run.
+      // A link that was cut leads to the whole run.
       timeline.setView(0, timeline.duration);
     }
   };
@@ -60,7 +60,7 @@ Lab.links = function (timeline) {
     try {
       window.history.replaceState(null, '', hash);
     } catch (error) {
-      // Some browsers allow that only so often for a file; the next time will do.
+      // Some browsers limit how often a file may do that; the next time will work.
     }
   };
   window.addEventListener('hashchange', read);
@@ -90,7 +90,7 @@ Lab.start = async function () {
     Lab.timeline = timeline;
     links = Lab.links(timeline);
     links.read();
-    // The first picture before all that is below.
+    // The first picture is drawn before everything below it.
     await new Promise((done) => { requestAnimationFrame(() => setTimeout(done, 0)); });
     document.body.dataset.painted = String(Math.round(performance.now()));
     Lab.shareCharts(document.getElementById('shares-place'), recorded, timeline);

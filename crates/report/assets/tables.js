@@ -1,6 +1,6 @@
 'use strict';
-// The longest waits as a table, with who had the CPU meanwhile, and by which rules others were
-// picked.
+// Table of the longest waits, with the tasks that had the CPU in the meantime, and the rules by
+// which other tasks were picked.
 
 Lab.waitsTable = function (place, runs, timeline) {
   const { el } = Lab;
@@ -12,7 +12,7 @@ Lab.waitsTable = function (place, runs, timeline) {
   const why = (run, came) => (came === 0 ? 'lost its CPU' : came === 1 ? 'new'
     : came === 2 ? 'woken by an interrupt' : came === 3 ? 'woken by the kernel'
       : `woken by ${name(run, came - 4)}`);
-  /** Who had the CPU: as the run was heard again, or as far as its turns tell. */
+  /** Tasks that had the CPU: from the explanation of the wait, or as far as slices show it. */
   const meanwhile = (run, wait) => {
     const { task, from, to, cpu } = wait;
     const about = !wait.meanwhile && run.recorded.grain_ns > 0;
@@ -24,13 +24,13 @@ Lab.waitsTable = function (place, runs, timeline) {
     if (!wait.meanwhile && rest > 0.005 * (to - from)) texts.push(`idle ${Lab.duration(rest)}`);
     return (about ? 'about: ' : '') + texts.join(', ');
   };
-  /** By which rules others were picked: each says on hover what it is. */
+  /** Rules by which others were picked; each shows its definition on hover. */
   const lost = (run, wait) => wait.lost.flatMap(([number, times], at) => {
     const rule = run.rules.get(number) || { name: `rule ${number}`, text: '' };
     const term = el('abbr', { title: rule.text }, rule.name);
     return [at ? ', ' : '', el('span', { class: 'piece' }, term, times > 1 ? ` ×${times}` : '')];
   });
-  // Nobody has heard the grounds of decisions: then there is nothing to be said of rules.
+  // Without recorded grounds of decisions there is no column for rules.
   const heard = runs.some((run) => run.recorded.waits.some((wait) => wait.lost.length > 0));
   const fill = (number) => {
     const chosen = runs.filter((run) => number === '' || run.number === Number(number));
@@ -46,13 +46,13 @@ Lab.waitsTable = function (place, runs, timeline) {
         el('td', { class: 'text' }, run.spec),
         el('td', {}, `${Lab.moment(from, 1e3)} s`),
         el('td', {}, String(cpu)),
-        el('td', { class: 'text' }, why(run, came) + (open ? '; got no CPU in time' : '')),
+        el('td', { class: 'text' }, why(run, came) + (open ? '; got no CPU before the end' : '')),
         el('td', { class: 'text' }, meanwhile(run, wait)),
         heard ? el('td', { class: 'text' }, ...lost(run, wait)) : null);
     }));
   };
   const heads = { wait: '', task: 'text', scheduler: 'text', from: '', CPU: '',
-    'why it was runnable': 'text', 'who had that CPU meanwhile': 'text',
+    'why it was runnable': 'text', 'tasks on that CPU meanwhile': 'text',
     ...(heard ? { 'others were picked by': 'text' } : {}) };
   place.append(
     runs.length < 2 ? '' : el('div', { class: 'bar' }, el('label', {}, 'Of ', list)),

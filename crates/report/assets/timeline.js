@@ -1,12 +1,13 @@
 'use strict';
-// The timeline: schedulers above each other on one axis of time, CPUs or tasks as rows.
+// The timeline: schedulers below each other on one axis of time, CPUs or tasks as rows.
 //
-// `view` is the stretch of time that is shown, in ns. Everything that changes what is seen asks for
-// a frame (`draw`); a frame paints one row of pixels for each lane into a small picture, which is
-// stretched to the lanes, and then draws over it what has room: borders, names, arrows.
+// `view` is the stretch of time that is shown, in ns. Every change of the picture requests a frame
+// (`draw`). A frame paints one row of pixels for each lane into a small picture, which is stretched
+// to the lanes, and then draws over it whatever has room: borders, names, arrows.
 
 Lab.Timeline = class {
-  /** In `place`, of those runs that were recorded. `changed` is called when the view has moved. */
+  /** Creates a timeline in `place`, of those runs that were recorded. `changed` is called when the
+   *  view has moved. */
   constructor(place, runs, changed) {
     this.runs = runs;
     this.changed = changed;
@@ -16,7 +17,7 @@ Lab.Timeline = class {
     this.shown = new Set(runs.slice(0, 4).map((run) => run.number));
     this.arrows = true;
     this.find = '';
-    /** The lane that has the keyboard, and the turn in it. */
+    /** Lane with the keyboard focus, and the slice in it. */
     this.lane = 0;
     this.turn = null;
     this.hover = null;
@@ -27,7 +28,7 @@ Lab.Timeline = class {
     this.watch();
   }
 
-  // ---- What it is made of
+  // ---- Parts
 
   build(place) {
     const { el } = Lab;
@@ -79,10 +80,10 @@ Lab.Timeline = class {
     this.spacer = el('div', { class: 'spacer' });
     this.scroll = el('div', { class: 'scroll', tabindex: 0, id: 'timeline-keys',
       role: 'application',
-      'aria-label': 'Timeline. Arrow keys move, plus and minus zoom, n and p go from turn to turn, '
-        + 'question mark lists all keys.' }, this.canvas, this.spacer);
+      'aria-label': 'Timeline. Arrow keys move, plus and minus zoom, n and p go from slice to '
+        + 'slice, question mark lists all keys.' }, this.canvas, this.spacer);
     this.live = el('div', { class: 'hidden', 'aria-live': 'polite' });
-    this.focus = el('p', { class: 'focus' }, 'Point at a turn, or press n, to read about it.');
+    this.focus = el('p', { class: 'focus' }, 'Point at a slice, or press n, to read about it.');
     this.keys = el('details', { class: 'keys' }, el('summary', {}, 'Keys and gestures'),
       this.keyTable());
     this.inView = el('details', { class: 'in-view', ontoggle: () => this.fillInView() },
@@ -92,7 +93,7 @@ Lab.Timeline = class {
       this.live, this.inView, this.keys);
   }
 
-  /** What of the runs is put together. */
+  /** Returns a note about merged slices. */
   note() {
     const thinned = this.runs.filter((run) => run.recorded.grain_ns > 0);
     const coarse = this.runs.some((run) => run.recorded.wait_unit_ns > 1);
@@ -101,14 +102,14 @@ Lab.Timeline = class {
       const counts = thinned.map((run) => `${run.spec} ${Lab.count(run.recorded.turns)}`);
       const grains = thinned.map((run) => run.recorded.grain_ns);
       const [least, most] = [Math.min(...grains), Math.max(...grains)].map(Lab.duration);
-      texts.push(`There were more turns than a page holds: ${counts.join(', ')}. Turns on a CPU `
-        + `that lie together within ${least === most ? most : `${least} to ${most}`} are drawn as `
-        + 'one: in the colour of the task that had most of it as far as that is known to be its, '
-        + 'the rest in grey. Rows of tasks show exact shares from afar, and from near only what '
-        + 'is known to be theirs, without the waits of such turns. Longer turns are all there. '
-        + 'Tables, shares, charts and longest waits are made of all turns.');
+      texts.push(`There were more slices than a page holds: ${counts.join(', ')}. Slices on a CPU `
+        + `that are together within ${least === most ? most : `${least} to ${most}`} are drawn as `
+        + 'one: in the colour of the task with the most time, as far as its time is known, and '
+        + 'the rest in grey. Rows of tasks show exact shares when zoomed out, and when zoomed in '
+        + 'only their known time, without the waits of such slices. Longer slices are complete. '
+        + 'Tables, shares, charts and longest waits are computed from all slices.');
     }
-    if (coarse) texts.push('Waits of single turns are told to the microsecond.');
+    if (coarse) texts.push('Waits of single slices are shown in whole microseconds.');
     return Lab.el('div', {}, ...texts.map((text) => Lab.el('p', { class: 'note thinned' }, text)));
   }
 
@@ -118,22 +119,22 @@ Lab.Timeline = class {
       ['+ −', 'zoom in and out (the wheel, or two fingers)'],
       ['← →', 'earlier, later (drag; with Shift: a tenth of that)'],
       ['↑ ↓', 'the row above, below'],
-      ['n p', 'the next, the previous turn of the row'],
-      ['Enter', 'zoom to the turn (or double-click)'],
-      ['w', 'go to who woke it'],
+      ['n p', 'the next, the previous slice of the row'],
+      ['Enter', 'zoom to the slice (or double-click)'],
+      ['w', 'go to its waker'],
       ['Home End', 'the beginning, the end'],
       ['0', 'the whole run'],
       ['t c', 'rows of tasks or CPUs; the next colouring'],
-      ['/', 'search for a task; Enter: its next turn'],
-      ['Shift + drag', 'zoom to what is marked'],
+      ['/', 'search for a task; Enter: its next slice'],
+      ['Shift + drag', 'zoom to the marked part'],
       ['Alt + wheel', 'scroll rows'],
-      ['Esc', 'forget the turn'],
+      ['Esc', 'deselect the slice'],
     ];
     return el('table', {}, ...rows.map(([keys, text]) => (
       el('tr', {}, el('th', { scope: 'row' }, keys), el('td', {}, text)))));
   }
 
-  // ---- What is shown
+  // ---- Contents
 
   run(number) {
     return this.runs.find((run) => run.number === number);
@@ -170,8 +171,9 @@ Lab.Timeline = class {
     this.moved();
   }
 
-  /** The class of every turn, by colouring and search. After those of the colouring comes that of
-   *  turns that are not looked for, which is pale, and that of several put together. */
+  /** Determines the category of every slice, by colouring and search. The categories of the
+   *  colouring are followed by that of slices that do not match the search, which is pale, and
+   *  that of merged slices. */
   classify() {
     const { coloring, find } = this;
     const pale = coloring.names.length;
@@ -223,7 +225,7 @@ Lab.Timeline = class {
     this.legend.replaceChildren(...entries);
   }
 
-  /** Which lanes there are, and where. */
+  /** Determines the lanes and their positions. */
   layOut() {
     this.lanes = [];
     this.heads = [];
@@ -261,13 +263,13 @@ Lab.Timeline = class {
     this.resize();
   }
 
-  // ---- Where things are
+  // ---- Positions
 
   static GUTTER = 96;
 
   static AXIS = 26;
 
-  /** Widths and heights in CSS pixels, and how many device pixels one is. */
+  /** Determines widths and heights in CSS pixels, and the number of device pixels in one. */
   resize() {
     const width = this.scroll.clientWidth || 800;
     const room = Math.max(160, Math.round(window.innerHeight * 0.62));
@@ -297,7 +299,7 @@ Lab.Timeline = class {
     return from + (x - GUTTER) / (this.width - GUTTER) * (to - from);
   }
 
-  /** Where a lane is on the canvas now. */
+  /** Returns the present position of a lane on the canvas. */
   top(lane) {
     return lane.y - this.scrolled + Lab.Timeline.AXIS;
   }
@@ -310,8 +312,8 @@ Lab.Timeline = class {
     });
   }
 
-  /** The turn under a point: `{lane, turn}`, or null. One that is thinner than a pixel is found a
-   *  little beside it, too. */
+  /** Returns the slice under a point: `{lane, turn}`, or null. A slice thinner than a pixel is
+   *  found a little beside it, too. */
   turnAt(x, y) {
     if (x < Lab.Timeline.GUTTER || y < Lab.Timeline.AXIS) return null;
     const index = this.laneAt(y);
@@ -336,7 +338,8 @@ Lab.Timeline = class {
     this.moved();
   }
 
-  /** Shows `factor` times as much, around a moment (the middle; or the turn, if it is in view). */
+  /** Changes the shown time by `factor`, around a moment (the middle; or the slice, if it is in
+   *  view). */
   zoom(factor, around) {
     const { from, to } = this.view;
     let at = around;
@@ -361,7 +364,7 @@ Lab.Timeline = class {
     this.setView(from + clamped, to + clamped);
   }
 
-  /** So that a turn is seen: moves there if it is out of view, and scrolls to its lane. */
+  /** Makes a slice visible: moves there if it is out of view, and scrolls to its lane. */
   reveal(lane, turn, zoomed) {
     const { run } = lane;
     const [start, end] = [run.start[turn], run.end[turn]];
@@ -381,7 +384,7 @@ Lab.Timeline = class {
     this.draw();
   }
 
-  /** Shows a moment of a run, and of a task there. Others may call it: tables, charts. */
+  /** Shows a moment of a run, and a task there. Called by tables and charts. */
   goTo(number, task, from, to, cpu) {
     if (!this.shown.has(number)) this.showRun(number, true);
     const margin = (to - from) * 0.25;
@@ -403,7 +406,7 @@ Lab.Timeline = class {
     this.output.dataset.to = String(to);
     const lanes = this.lanes ? this.lanes.length : 0;
     const what = this.rows === 'tasks' ? 'tasks' : 'CPUs';
-    this.canvas.setAttribute('aria-label', `Who ran when: ${lanes} rows of ${what} from `
+    this.canvas.setAttribute('aria-label', `Timeline: ${lanes} rows of ${what} from `
       + this.output.textContent);
     this.draw();
     clearTimeout(this.telling);
@@ -413,9 +416,9 @@ Lab.Timeline = class {
     }, 250);
   }
 
-  // ---- The place as text, for links
+  // ---- Position as text, for links
 
-  /** What `restore` reads. */
+  /** Returns the text for `restore`. */
   state() {
     const { from, to } = this.view;
     const parts = { t: `${Math.round(from)}-${Math.round(to)}` };
@@ -452,7 +455,7 @@ Lab.Timeline = class {
     if (to > from) this.setView(from, to);
   }
 
-  // ---- Listening
+  // ---- Events
 
   watch() {
     const { canvas, scroll, overview } = this;
@@ -579,7 +582,7 @@ Lab.Timeline = class {
     this.draw();
   }
 
-  /** What a lane does at a moment at which it has no turn. */
+  /** Returns what a lane does at a moment at which it has no slice. */
   idleText(lane, time) {
     const { run } = lane;
     if (time > run.duration) return 'the run is over';
@@ -587,7 +590,7 @@ Lab.Timeline = class {
     const next = Lab.firstWhere(0, lane.rows.length, (at) => run.start[lane.rows[at]] > time);
     const row = lane.rows[next];
     const waits = next < lane.rows.length && run.start[row] - run.wait[row] <= time;
-    return `${lane.name} ${waits ? 'waits for a CPU' : 'sleeps, or is not there'}`;
+    return `${lane.name} ${waits ? 'waits for a CPU' : 'sleeps, or does not exist'}`;
   }
 
   key(event) {
@@ -634,7 +637,7 @@ Lab.Timeline = class {
     if (lane.rows.length) this.pick(this.lane, lane.rows[Math.min(place, lane.rows.length - 1)]);
   }
 
-  /** The next turn of the lane, or the previous. */
+  /** Goes to the next slice of the lane, or the previous one. */
   step(by) {
     const lane = this.lanes[this.lane];
     if (!lane || lane.rows.length === 0) return;
@@ -649,7 +652,7 @@ Lab.Timeline = class {
     this.pick(this.lane, lane.rows[Math.max(0, Math.min(lane.rows.length - 1, place))]);
   }
 
-  /** Goes to the next turn of what is looked for, after the one that is picked. */
+  /** Goes to the next slice that matches the search, after the selected one. */
   nextFound(back) {
     if (this.find === '') return;
     const after = this.turn ? this.turn.lane.run.start[this.turn.turn] : this.view.from - 1;
@@ -683,7 +686,7 @@ Lab.Timeline = class {
     if (index >= 0) this.pick(index, waker);
   }
 
-  /** A turn is looked at: by a click or by the keyboard. */
+  /** Selects a slice, by a click or by the keyboard. */
   pick(index, turn) {
     const lane = this.lanes[index];
     this.lane = index;
@@ -699,7 +702,7 @@ Lab.Timeline = class {
   forget() {
     this.turn = null;
     this.live.textContent = '';
-    this.focus.textContent = 'Point at a turn, or press n, to read about it.';
+    this.focus.textContent = 'Point at a slice, or press n, to read about it.';
     Lab.hideTip();
     this.moved();
   }
@@ -710,7 +713,7 @@ Lab.Timeline = class {
       label ? value : Lab.el('strong', {}, value)));
   }
 
-  /** What there is to say of a turn: pairs of label and text; the first has no label. */
+  /** Describes a slice: pairs of label and text; the first has no label. */
   describe(lane, turn) {
     const { run } = lane;
     const name = (task) => (run.tasks[task] ? run.tasks[task].name : `task-${task}`);
@@ -726,7 +729,7 @@ Lab.Timeline = class {
     const nice = task.nice ? `, nice ${task.nice}` : task.priority ? `, prio ${task.priority}` : '';
     if (run.several[turn]) {
       return [
-        [null, `${run.several[turn] + 1} turns of one or more tasks`],
+        [null, `${run.several[turn] + 1} slices of one or more tasks`],
         ['on', `CPU ${run.cpu[turn]}, ${run.spec}`],
         ['when', time],
         ['busy', Lab.percent(1 - run.idle[turn] / (end - start))],
@@ -779,7 +782,7 @@ Lab.Timeline = class {
   paint() {
     if (!this.lanes) return;
     const { canvas, ratio, width, visible } = this;
-    // Asked for once a frame: to look at it lays out the page.
+    // Read once per frame: reading it forces a layout of the page.
     this.scrolled = this.scroll.scrollTop;
     const { GUTTER, AXIS } = Lab.Timeline;
     const context = canvas.getContext('2d');
@@ -809,12 +812,12 @@ Lab.Timeline = class {
       context.fillStyle = ink.faint;
       const { grain_ns: grain, turns } = head.run.recorded;
       const title = grain === 0 ? head.run.title
-        : `${head.run.title}; ${Lab.count(turns)} turns drawn as ${Lab.count(head.run.turns)}`;
+        : `${head.run.title}; ${Lab.count(turns)} slices drawn as ${Lab.count(head.run.turns)}`;
       context.fillText(title, 18 + spec, y + 13);
     }
     this.paintArrows(context, ink, lanes);
     this.paintTurn(context, ink);
-    // The axis lies over what is scrolled below it.
+    // The axis covers what is scrolled below it.
     context.fillStyle = ink.back;
     context.fillRect(0, 0, width, AXIS);
     this.paintLabels(context, ink);
@@ -876,7 +879,8 @@ Lab.Timeline = class {
     context.stroke();
   }
 
-  /** Some rows of pixels for the turns of each lane, and one for waits; stretched to the lanes. */
+  /** Paints some rows of pixels for the slices of each lane, and one for waits; they are stretched
+   *  to the lanes. */
   paintLanes(context, ink, lanes) {
     const { GUTTER } = Lab.Timeline;
     const columns = Math.max(1, Math.round((this.width - GUTTER) * this.ratio));
@@ -892,14 +896,14 @@ Lab.Timeline = class {
     const { pixels } = this;
     const lane0 = Lab.rgb(ink.lane);
     const pale = Lab.mixed(Lab.rgb(ink.faint), lane0, 0.28);
-    // The colour of each class, after that of an idle CPU.
+    // The colour of each category, after that of an idle CPU.
     const all = [lane0, ...this.coloring.colors, pale, Lab.MIXED];
     const colors = Uint32Array.from(all, Lab.packed);
     const wait = Lab.rgb(ink.wait);
     const shades = Uint32Array.from({ length: 33 }, (_, step) => (
       Lab.packed(Lab.mixed(wait, lane0, 0.3 + 0.7 * step / 32))));
     const perColumn = (to - from) / columns;
-    // While something is looked for, it is seen however small it is.
+    // During a search, matches are visible however small they are.
     const rare = this.find === '' ? 0 : this.classes - 2;
     lanes.forEach((lane, number) => {
       const kinds = this.kinds.get(lane.run.number);
@@ -939,7 +943,7 @@ Lab.Timeline = class {
     });
   }
 
-  /** Names of lanes; and of turns, with borders between them, where there is room. */
+  /** Paints names of lanes, and names of slices with borders between them where there is room. */
   paintNames(context, ink, lanes) {
     const { GUTTER } = Lab.Timeline;
     const { from, to } = this.view;
@@ -982,8 +986,8 @@ Lab.Timeline = class {
     }
   }
 
-  /** Wakeups: from who woke to who was woken. All of them where few turns are in view; always that
-   *  of the turn that is looked at. */
+  /** Paints wakeups, from the waker to the woken task. All of them are shown where few slices are
+   *  in view; that of the selected slice is always shown. */
   paintArrows(context, ink, lanes) {
     const { from, to } = this.view;
     const looked = [this.turn, this.hover && this.hover.hit && this.hover.hit.turn >= 0
@@ -1009,7 +1013,7 @@ Lab.Timeline = class {
     if (came < 2 || run.several[turn]) return;
     const woken = run.start[turn] - run.wait[turn];
     const top = this.top(lane);
-    // In rows of tasks it became runnable at the wakeup; on a CPU it is seen when it has one.
+    // In rows of tasks the wakeup is when the task became runnable; on a CPU, when it gets one.
     const toX = this.x(lane.kind === 'task' ? woken : run.start[turn]);
     const fromX = this.x(woken);
     if (toX < GUTTER || toX > this.width || fromX < GUTTER) return;
@@ -1052,7 +1056,7 @@ Lab.Timeline = class {
     context.restore();
   }
 
-  /** A frame around the turn that is looked at, and a line for how long it had waited. */
+  /** Paints a frame around the selected slice, and a line for its wait. */
   paintTurn(context, ink) {
     if (!this.turn) return;
     const { GUTTER } = Lab.Timeline;
@@ -1080,7 +1084,7 @@ Lab.Timeline = class {
     }
   }
 
-  /** How many tasks were runnable over the whole run, and what part of it is shown. */
+  /** Paints the number of runnable tasks over the whole run, and the part that is shown. */
   paintOverview(ink) {
     const { GUTTER } = Lab.Timeline;
     const context = this.overview.getContext('2d');
@@ -1120,9 +1124,9 @@ Lab.Timeline = class {
     context.strokeRect(left, 1, Math.max(2, right - left), 32);
   }
 
-  // ---- The table beside it
+  // ---- Table of the view
 
-  /** CPU time of what is in view, by task. */
+  /** Lists CPU time in the view by task. */
   fillInView() {
     if (!this.inView.open) return;
     const { from, to } = this.view;
@@ -1136,7 +1140,7 @@ Lab.Timeline = class {
       }
       const all = [...sums].sort((a, b) => b[1] - a[1]);
       const room = (Math.min(to, run.duration) - from) * run.cpus;
-      const about = run.recorded.grain_ns ? ' (about: turns are put together)' : '';
+      const about = run.recorded.grain_ns ? ' (approximate: slices are merged)' : '';
       return el('table', { class: 'figures' }, el('caption', {}, `${run.spec}${about}`),
         el('thead', {}, el('tr', {}, ...['task', 'CPU time', 'of the machine'].map((text) => (
           el('th', { scope: 'col' }, text))))),

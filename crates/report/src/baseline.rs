@@ -1,4 +1,4 @@
-//! How a result differs from an earlier one: [`compare`].
+//! Differences between a result and an earlier one: [`compare`].
 
 use crate::data::{Baseline, ColumnDifferences, DifferenceRow, Report, RunReport};
 use crate::format::{amount, count};
@@ -6,8 +6,8 @@ use crate::repeated::figure;
 use schedlab_measure::catalogue::{self, Scope};
 
 /// Compares `report` with an earlier result, which was read from `file`. A column is compared with
-/// the one of the same scheduler, release and settings; if the earlier result has only one column,
-/// all are compared with that.
+/// the column of the same scheduler, release and settings; if the earlier result has only one
+/// column, all columns are compared with that one.
 pub fn compare(report: &Report, earlier: &Report, file: &str) -> Baseline {
     let of = |run: &RunReport| -> Option<ColumnDifferences> {
         let same = |other: &&RunReport| other.spec() == run.spec();
@@ -42,7 +42,7 @@ fn differences(run: &RunReport, other: &RunReport) -> Vec<DifferenceRow> {
     all.filter_map(row).collect()
 }
 
-/// What is not the same, a sentence each.
+/// Returns a sentence for each difference in the conditions of the runs.
 fn mismatches(
     report: &Report,
     earlier: &Report,
@@ -51,7 +51,7 @@ fn mismatches(
     let mut all = vec![];
     let mut differ = |what: &str, was: String, is: String| {
         if was != is {
-            all.push(format!("{what}: {was} then, {is} now"));
+            all.push(format!("{what}: was {was}, is {is}"));
         }
     };
     let (was, is) = (&earlier.workload, &report.workload);
@@ -70,14 +70,14 @@ fn mismatches(
     differ("starts", starts(was.late_starts), starts(is.late_starts));
     for (run, column) in report.runs.iter().zip(columns) {
         let Some(column) = column else {
-            all.push(format!("{}: the earlier result has no such column", run.spec()));
+            all.push(format!("{}: the earlier result lacks this column", run.spec()));
             continue;
         };
         let Some(other) = earlier.runs.iter().find(|other| other.spec() == column.scheduler) else {
             continue;
         };
         let mut differ = |what: &str, was: String, is: String| {
-            let sentence = format!("{what}: {was} then, {is} now");
+            let sentence = format!("{what}: was {was}, is {is}");
             if was != is && !all.contains(&sentence) {
                 all.push(sentence);
             }
@@ -98,7 +98,7 @@ fn mismatches(
     all
 }
 
-/// The seeds of a column, from the first to the last.
+/// Returns the seeds of a column, from the first to the last.
 fn seeds(run: &RunReport) -> String {
     match (run.repetitions.as_slice(), run.seed) {
         ([first, .., last], _) => format!("{} to {}", first.seed, last.seed),
@@ -126,8 +126,12 @@ mod tests {
     }
 
     fn busy(column: &Option<ColumnDifferences>) -> (f64, f64, Option<f64>) {
-        let column = column.as_ref().expect("it was compared");
-        let row = column.differences.iter().find(|row| row.metric == "busy").expect("both have it");
+        let column = column.as_ref().expect("the column was compared");
+        let row = column
+            .differences
+            .iter()
+            .find(|row| row.metric == "busy")
+            .expect("both results have the metric");
         (row.was.0, row.difference.0, row.percent.map(|percent| percent.0))
     }
 
@@ -139,12 +143,12 @@ mod tests {
         assert_eq!(busy(&compared.columns[0]), (0.0, 30.0, None));
         assert_eq!(busy(&compared.columns[1]), (50.0, -10.0, Some(-20.0)));
         assert_eq!(compared.columns[2], None);
-        assert_eq!(compared.mismatches, ["some@3: the earlier result has no such column"]);
+        assert_eq!(compared.mismatches, ["some@3: the earlier result lacks this column"]);
         now.runs.truncate(2);
         now.workload.name = "v".into();
         now.runs[0].machine.cpus = 2;
         let compared = compare(&now, &earlier, "b.json");
-        assert_eq!(compared.mismatches, ["workload: w then, v now", "CPUs: 1 then, 2 now"]);
+        assert_eq!(compared.mismatches, ["workload: was w, is v", "CPUs: was 1, is 2"]);
     }
 
     #[test]
@@ -152,6 +156,6 @@ mod tests {
         let compared = compare(&report(&[("2", 30), ("1", 40)]), &report(&[("1", 50)]), "b.json");
         assert_eq!(busy(&compared.columns[0]), (50.0, -20.0, Some(-40.0)));
         assert_eq!(busy(&compared.columns[1]), (50.0, -10.0, Some(-20.0)));
-        assert_eq!(compared.mismatches, ["scheduler: some@1 then, some@2 now"]);
+        assert_eq!(compared.mismatches, ["scheduler: was some@1, is some@2"]);
     }
 }

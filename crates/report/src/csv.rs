@@ -1,6 +1,6 @@
-//! The figures for spreadsheets. Comma-separated, one heading line, numbers bare (durations in ns),
-//! fields that hold a comma, a quote or a line break in quotes (RFC 4180, but for lines that end in
-//! a bare newline). A figure that a run does not have is an empty field.
+//! Figures for spreadsheets: comma-separated, one heading line, bare numbers (durations in ns),
+//! quoted fields if they contain a comma, a quote or a line break (RFC 4180, except that lines end
+//! in a bare newline). A figure that a run lacks is an empty field.
 
 use crate::data::{GroupFigures, Number, Report, RunReport, TaskFigures};
 use crate::metrics::{Value, in_csv, value};
@@ -8,24 +8,25 @@ use crate::repeated::summary;
 use crate::rows::Rows as Shown;
 use schedlab_measure::catalogue::Named;
 
-/// [`comparison_of`] with the metrics that schedulers are compared by.
+/// Returns [`comparison_of`] with the metrics by which schedulers are compared.
 pub fn comparison(report: &Report) -> String {
     comparison_of(report, &Shown::default())
 }
 
-/// The rows' metrics.
+/// Returns the metrics of the rows.
 fn metrics(report: &Report, shown: &Shown) -> Vec<Named> {
     if shown.are_named() { shown.metrics(report) } else { in_csv(report).collect() }
 }
 
-/// One row for each scheduler and figure: `scheduler,release,metric,value,unit`. The metrics are
-/// those of `rows`; if none were named those of [`in_csv`], then `group_...:PATH` of each control
-/// group. The unit is `ns`, `part`, `1/s`, `index`, `ratio`, `count` or `W`.
+/// Returns one row for each scheduler and figure: `scheduler,release,metric,value,unit`. The
+/// metrics are those of `rows`; if none were named, those of [`in_csv`], followed by
+/// `group_...:PATH` of each control group. The unit is `ns`, `part`, `1/s`, `index`, `ratio`,
+/// `count` or `W`.
 ///
-/// If runs were repeated there is a field `run` behind `release`, and a row for each run, with its
-/// seed, and for `median`, `min`, `mean`, `max` and `sd` (standard deviation) of all; groups are
-/// those of the first run. If the report is compared with an earlier one, the fields `was`,
-/// `difference` and `percent` stand at the end.
+/// If runs were repeated, a field `run` follows `release`, and there is a row for each run, with
+/// its seed, and for `median`, `min`, `mean`, `max` and `sd` (standard deviation) of all; groups
+/// are those of the first run. If the report is compared with an earlier one, the fields `was`,
+/// `difference` and `percent` come last.
 pub fn comparison_of(report: &Report, shown: &Shown) -> String {
     let repeated = report.runs.iter().any(|run| !run.summary.is_empty());
     let mut heading = vec!["scheduler", "release"];
@@ -92,10 +93,10 @@ pub fn comparison_of(report: &Report, shown: &Shown) -> String {
     rows.into_text()
 }
 
-/// Which rows of a column have the value that is compared with an earlier one.
+/// Rows of a column whose value is compared with an earlier one.
 const MEDIAN: [&str; 2] = ["", "median"];
 
-/// The figures of a group, with names and units.
+/// Returns the figures of a group, with names and units.
 fn group_metrics(group: &GroupFigures) -> Vec<(&'static str, String, &'static str)> {
     let mut metrics = vec![
         ("group_usage", group.usage_ns.to_string(), "ns"),
@@ -113,10 +114,10 @@ fn group_metrics(group: &GroupFigures) -> Vec<(&'static str, String, &'static st
     metrics
 }
 
-/// A column of the table of tasks.
+/// Column of the table of tasks.
 type Column = (&'static str, fn(&TaskFigures) -> String);
 
-/// The columns behind `scheduler` and `release`: the fields of the JSON document, under its names.
+/// Columns after `scheduler` and `release`: the fields of the JSON document, under its names.
 const TASK_COLUMNS: &[Column] = &[
     ("task", |task| task.task.to_string()),
     ("name", |task| task.name.clone()),
@@ -156,8 +157,8 @@ const TASK_COLUMNS: &[Column] = &[
     ("due_ns", |task| optional(task.due_ns)),
 ];
 
-/// One row for each scheduler and task: `scheduler`, `release`, and the fields that a task has in
-/// the JSON document, under the same names.
+/// Returns one row for each scheduler and task: `scheduler`, `release`, and the fields that a task
+/// has in the JSON document, under the same names.
 pub fn tasks(report: &Report) -> String {
     let names: Vec<&str> = TASK_COLUMNS.iter().map(|&(name, _)| name).collect();
     let mut rows = Rows::headed(&[&["scheduler", "release"], names.as_slice()].concat());
@@ -182,7 +183,7 @@ fn optional(value: Option<impl ToString>) -> String {
 pub struct Rows(::csv::Writer<Vec<u8>>);
 
 impl Rows {
-    /// With this heading line.
+    /// Creates rows with this heading line.
     pub fn headed(heading: &[impl AsRef<str>]) -> Rows {
         let mut rows = Rows(::csv::Writer::from_writer(vec![]));
         rows.push(heading);
@@ -195,9 +196,9 @@ impl Rows {
         self.0.write_record(fields).expect("rows of equal length can be written to memory");
     }
 
-    /// All of it, each line ending in a newline.
+    /// Returns the text, each line ending in a newline.
     pub fn into_text(self) -> String {
-        let bytes = self.0.into_inner().expect("memory takes all");
+        let bytes = self.0.into_inner().expect("writing to memory does not fail");
         String::from_utf8(bytes).expect("strings are UTF-8")
     }
 }

@@ -1,12 +1,12 @@
-//! How numbers are written for people: three digits, and the unit that suits.
+//! Numbers for people: three digits, and a suitable unit.
 
 use crate::{Style, text_width};
 
 /// Units of time, with their length in ns.
 const UNITS: [(u64, &str); 4] = [(1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")];
 
-/// A duration in three digits: `0 ns`, `999 ns`, `1.50 µs`, `12.3 ms`, `250 s`; whole seconds
-/// beyond 1000 s.
+/// Formats a duration with three digits: `0 ns`, `999 ns`, `1.50 µs`, `12.3 ms`, `250 s`; whole
+/// seconds beyond 1000 s.
 pub fn duration(ns: u64, unicode: bool) -> String {
     for (unit_ns, unit) in UNITS {
         if let Some(number) = three_digits(ns, unit_ns, unit == "s") {
@@ -14,15 +14,15 @@ pub fn duration(ns: u64, unicode: bool) -> String {
             return format!("{number} {unit}");
         }
     }
-    unreachable!("seconds take any number")
+    unreachable!("the last unit fits any number")
 }
 
 fn ascii_unit(unit: &str) -> &str {
     if unit == "µs" { "us" } else { unit }
 }
 
-/// `value / unit` in three digits, rounded to the nearest; None if that is 1000 or more, unless it
-/// is the `last` unit.
+/// Formats `value / unit` with three digits, rounded to the nearest. Returns `None` if the result
+/// is 1000 or more, unless the unit is the `last`.
 fn three_digits(value: u64, unit: u64, last: bool) -> Option<String> {
     if unit == 1 {
         return (value < 1000).then(|| value.to_string());
@@ -36,17 +36,17 @@ fn three_digits(value: u64, unit: u64, last: bool) -> Option<String> {
             return Some(fixed(rounded as u64, decimals));
         }
     }
-    unreachable!("the last has no decimals")
+    unreachable!("the last alternative has no decimals")
 }
 
-/// `number / 10^decimals` with that many decimals; `decimals` at least 1.
+/// Formats `number / 10^decimals` with that many decimals; `decimals` is at least 1.
 fn fixed(number: u64, decimals: usize) -> String {
     let digits = format!("{number:0width$}", width = decimals + 1);
     let (whole, part) = digits.split_at(digits.len() - decimals);
     format!("{whole}.{part}")
 }
 
-/// A signed duration, with a sign if it is not 0.
+/// Formats a signed duration, with a sign unless it is 0.
 pub fn signed_duration(ns: i64, unicode: bool) -> String {
     let size = duration(ns.unsigned_abs(), unicode);
     match ns {
@@ -56,7 +56,7 @@ pub fn signed_duration(ns: i64, unicode: bool) -> String {
     }
 }
 
-/// A count with its thousands apart: `1,234,567`.
+/// Formats a count with separated thousands: `1,234,567`.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -69,12 +69,12 @@ pub fn count(value: u64) -> String {
     text
 }
 
-/// A part of the whole as a percentage: `98.4 %`.
+/// Formats a part of the whole as a percentage: `98.4 %`.
 pub fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
 }
 
-/// A rate a second in at least three digits: `0.50 /s`, `12.5 /s`, `1,250 /s`.
+/// Formats a rate per second with at least three digits: `0.50 /s`, `12.5 /s`, `1,250 /s`.
 pub fn per_second(rate: f64) -> String {
     if rate < 9.995 {
         format!("{rate:.2} /s")
@@ -85,7 +85,7 @@ pub fn per_second(rate: f64) -> String {
     }
 }
 
-/// A ratio of at least 1 in three digits: `1.00`, `12.5`, `1,250`.
+/// Formats a ratio of at least 1 with three digits: `1.00`, `12.5`, `1,250`.
 pub fn ratio(value: f64) -> String {
     if value < 9.995 {
         format!("{value:.2}")
@@ -96,7 +96,7 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// A number in four digits: `0`, `0.01234`, `1.234`, `1234`, `123,456`.
+/// Formats a number with four digits: `0`, `0.01234`, `1.234`, `1234`, `123,456`.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {
@@ -106,7 +106,7 @@ pub fn number(value: f64) -> String {
         let sign = if value < 0.0 { "-" } else { "" };
         return format!("{sign}{}", count(size.round() as u64));
     }
-    // From which size on how many decimals do.
+    // Size up to which each number of decimals is used.
     const DECIMALS: [(f64, usize); 6] =
         [(999.95, 0), (99.995, 1), (9.9995, 2), (0.99995, 3), (0.1, 4), (0.01, 5)];
     match DECIMALS.iter().find(|(from, _)| size >= *from) {
@@ -115,8 +115,8 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// The unit of time that suits for durations of `most` `unit`s, and how many `unit`s it is; None if
-/// that is no unit of time.
+/// Returns a suitable unit of time for durations up to `most` `unit`s, and its length in `unit`s.
+/// `None`: `unit` is not a unit of time.
 pub fn time_unit(unit: &str, most: f64) -> Option<(&'static str, f64)> {
     const UNITS_OF_TIME: [(&str, f64); 4] = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
     let (own, unit_ns) = UNITS_OF_TIME.into_iter().find(|(name, _)| *name == unit)?;
@@ -125,9 +125,9 @@ pub fn time_unit(unit: &str, most: f64) -> Option<(&'static str, f64)> {
     Some((name, other_ns / unit_ns))
 }
 
-/// An amount in a unit as people read it. `ns`, `part`, `count`, `1/s` and `index` are those of
-/// [`Value::unit`](crate::metrics::Value::unit); durations in `s`, `ms` and `us` get the unit that
-/// suits, with four digits; others are put behind the number.
+/// Formats an amount for people. `ns`, `part`, `count`, `1/s` and `index` are those of
+/// [`Value::unit`](crate::metrics::Value::unit); durations in `s`, `ms` and `us` get a suitable
+/// unit, with four digits; other units follow the number.
 pub fn amount(value: f64, unit: &str, unicode: bool) -> String {
     match unit {
         "ns" if value >= 0.0 => return duration(value.round() as u64, unicode),
@@ -146,8 +146,8 @@ pub fn amount(value: f64, unit: &str, unicode: bool) -> String {
     }
 }
 
-/// A point in time for an axis whose marks are `step_ns` apart: as many decimals as the step needs,
-/// no more.
+/// Formats a point in time for an axis whose marks are `step_ns` apart, with as many decimals as
+/// the step needs.
 pub fn instant(ns: u64, step_ns: u64, unicode: bool) -> String {
     if ns == 0 {
         return "0".into();
@@ -173,12 +173,12 @@ pub fn instant(ns: u64, step_ns: u64, unicode: bool) -> String {
     }
 }
 
-/// Writes phrases, well apart, on as few lines as they fit on.
+/// Writes phrases, separated by wide gaps, on as few lines as possible.
 pub(crate) fn wrapped(text: &mut String, phrases: &[String], style: Style) {
     broken(text, phrases, "   ", style);
 }
 
-/// Writes the words of sentences on as few lines as they fit on.
+/// Writes the words of sentences on as few lines as possible.
 pub(crate) fn filled(text: &mut String, words: &[String], style: Style) {
     broken(text, words, " ", style);
 }

@@ -1,19 +1,22 @@
-//! The document `schedlab-run/1` as text, and back. `docs/json-schema.md` describes every field.
+//! The document `schedlab-run/1` as text: writer and reader. `docs/json-schema.md` describes every
+//! field.
 
 use crate::data::{Report, RunReport, SCHEMA, SliceRow, SpanRow};
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
 use std::fmt;
 use std::io::{self, Write};
 
-/// Why a text is no report.
+/// Reason why a text is not a report.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ReadError {
-    /// It is not JSON, or not of this form; with the place.
+    /// The text is not JSON, or does not have this form; with the place.
     Form(serde_json::Error),
-    /// It is of another schema, which is named.
+    /// The document has another schema, which is named.
     Schema(String),
-    /// It contradicts itself; with how.
+    /// The document contradicts itself; with the contradiction.
     Content(String),
 }
 
@@ -25,7 +28,7 @@ impl fmt::Display for ReadError {
                 write!(f, "this {SCHEMA} document contradicts itself: {what}")
             }
             ReadError::Schema(found) => {
-                write!(f, "this is a `{found}` document; {SCHEMA} is understood")
+                write!(f, "this is a `{found}` document; {SCHEMA} is required")
             }
         }
     }
@@ -33,25 +36,26 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// The report as a document, ending in a newline. Indented down to the lists of tasks, CPUs and
-/// slices, whose rows take a line each. The same report gives the same bytes, anywhere.
+/// Returns the report as a document, ending in a newline. It is indented down to the lists of
+/// tasks, CPUs and slices, whose rows take a line each. The same report yields the same bytes on
+/// every machine.
 pub fn to_json(report: &Report) -> String {
     document(report)
 }
 
-/// The same in small pieces, for a writer that gathers them: it never stands in memory as a whole.
+/// Like [`to_json`], written in small pieces for a writer that buffers them: the document is never
+/// in memory as a whole.
 ///
 /// # Errors
-/// It cannot be written.
+/// The document cannot be written.
 pub fn write_json(report: &Report, to: &mut impl Write) -> io::Result<()> {
     write_document(report, to)
 }
 
-/// Any document in this form.
+/// Returns any document in this form.
 pub(crate) fn document(report: &impl Serialize) -> String {
     let mut bytes = Vec::new();
-    write_document(report, &mut bytes)
-        .expect("numbers, strings and lists can always be written to memory");
+    write_document(report, &mut bytes).expect("writing to memory does not fail");
     String::from_utf8(bytes).expect("JSON is UTF-8")
 }
 
@@ -61,35 +65,42 @@ fn write_document(report: &impl Serialize, to: &mut impl Write) -> io::Result<()
     to.write_all(b"\n")
 }
 
-/// Reads a document back. Fields that are not known are passed over, as later minor additions may
-/// bring some.
+/// Reads a document. Unknown fields are ignored, because later minor additions may bring some.
 ///
 /// # Errors
-/// If it is not one.
+/// The text is not such a document.
 pub fn from_json(text: &str) -> Result<Report, ReadError> {
-    #[derive(serde::Deserialize)]
-    struct Head {
-        schema: String,
-    }
-    let head: Head = serde_json::from_str(text).map_err(ReadError::Form)?;
-    if head.schema != SCHEMA {
-        return Err(ReadError::Schema(head.schema));
-    }
-    let report: Report = serde_json::from_str(text).map_err(ReadError::Form)?;
+    let report: Report = read(text, SCHEMA)?;
     for run in &report.runs {
         check(run).map_err(|what| ReadError::Content(format!("{}: {what}", run.spec())))?;
     }
     Ok(report)
 }
 
-/// Checks what the rest of this crate relies on.
+/// Reads any document of this crate, after checking its schema. All of them go through this
+/// function and thus through one deserialiser, so that each type is compiled for a single one.
+pub(crate) fn read<T: DeserializeOwned>(text: &str, schema: &str) -> Result<T, ReadError> {
+    let head: Head = serde_json::from_str(text).map_err(ReadError::Form)?;
+    if head.schema != schema {
+        return Err(ReadError::Schema(head.schema));
+    }
+    serde_json::from_str(text).map_err(ReadError::Form)
+}
+
+/// The only field that documents of all schemas have.
+#[derive(Deserialize)]
+struct Head {
+    schema: String,
+}
+
+/// Checks the invariants that the rest of this crate relies on.
 fn check(run: &RunReport) -> Result<(), String> {
     if run.machine.cpus == 0 {
         return Err("a machine without CPUs".into());
     }
     for (place, task) in run.tasks.iter().enumerate() {
         if task.task as usize != place {
-            return Err(format!("task {} stands at place {place}", task.task));
+            return Err(format!("task {} is at index {place}", task.task));
         }
     }
     let tasks = run.tasks.len();
@@ -108,15 +119,15 @@ fn check(run: &RunReport) -> Result<(), String> {
     Ok(())
 }
 
-/// How deep lines are broken: document, `runs`, a run, one of its lists. What is in those stands on
-/// a line.
+/// Depth down to which lines are broken: document, `runs`, a run, one of its lists. Deeper contents
+/// are on one line.
 const BROKEN_DEPTH: usize = 4;
 
 /// Breaks lines down to [`BROKEN_DEPTH`].
 #[derive(Default)]
 struct RowFormatter {
     depth: usize,
-    /// Whether anything has been written in the list or object just open.
+    /// Whether anything has been written in the innermost open list or object.
     filled: bool,
 }
 

@@ -1,20 +1,21 @@
-//! What people read of a run: tables, timelines, JSON, CSV. Pure functions from data to text.
+//! Presentation of a run for people: tables, timelines, JSON, CSV. Pure functions from data to
+//! text.
 //!
-//! * [`data`]: a run as data. Everything below is made from it. (`schedlab-lab` makes it of what
-//!   observers saw.)
-//! * [`json`]: that data as a document, `schedlab-run/1`, and back.
-//! * [`metrics`]: which figures schedulers are compared by, with names and units.
-//! * [`expression`]: arithmetic and comparisons over named values, as text.
-//! * [`repeated`]: figures over several runs of one column; [`baseline`]: against earlier ones.
-//! * [`rows`]: which figures are shown.
-//! * [`table`]: the comparison, one column a scheduler, and the table of tasks.
-//! * [`timeline`]: who ran where, drawn as text.
-//! * [`mod@bench`]: what benchmarks found, as data (`schedlab-bench/1`), tables, CSV and curves.
+//! * [`data`]: a run as data, from which everything below is made. (`schedlab-lab` makes it from
+//!   the results of observers.)
+//! * [`json`]: the data as a document, `schedlab-run/1`: writer and reader.
+//! * [`metrics`]: the figures by which schedulers are compared, with names and units.
+//! * [`repeated`]: figures over several runs of one column; [`baseline`]: differences from earlier
+//!   results.
+//! * [`rows`]: selection of the figures that are shown.
+//! * [`table`]: the comparison, with one column for each scheduler, and the table of tasks.
+//! * [`timeline`]: slices of tasks, drawn as text.
+//! * [`mod@bench`]: results of benchmarks as data (`schedlab-bench/1`), tables, CSV and curves.
 //! * [`picture`]: the main charts of a comparison as one SVG.
 //! * [`plot`]: curves, as text and as SVG.
 //! * [`csv`]: the figures for spreadsheets.
 //! * [`html`]: a run as a page for a browser.
-//! * [`mod@format`]: how numbers are written.
+//! * [`mod@format`]: formatting of numbers.
 
 pub mod baseline;
 pub mod bench;
@@ -35,21 +36,22 @@ pub mod timeline;
 pub use data::{MachineInfo, Report, RunReport, SchedulerInfo, WorkloadInfo};
 pub use timeline::{Lanes, TimelineOptions};
 
-/// What the place where the text is shown can do. The caller knows; nothing here looks.
+/// Capabilities of the place where the text is shown. The caller determines them; nothing here
+/// does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
-    /// Columns of text, at least 40 (less is taken as 40).
+    /// Columns of text, at least 40 (fewer are taken as 40).
     pub width: usize,
     /// Whether escape sequences for bold and colour are understood: a terminal, and not a file or a
     /// pipe.
     pub color: bool,
-    /// Whether block characters and µ may be used. If not, all is ASCII (but for names that are
-    /// not).
+    /// Whether block characters and µ may be used. If not, everything is ASCII (except names that
+    /// are not).
     pub unicode: bool,
 }
 
 impl Style {
-    /// Plain text of `width` columns, with block characters.
+    /// Returns a style for plain text of `width` columns, with block characters.
     pub fn plain(width: usize) -> Style {
         Style { width, color: false, unicode: true }
     }
@@ -59,12 +61,12 @@ impl Style {
     }
 }
 
-/// How many columns of a terminal `text` takes.
+/// Returns the number of terminal columns that `text` takes.
 pub fn text_width(text: &str) -> usize {
     unicode_width::UnicodeWidthStr::width(text)
 }
 
-/// `name` in at most `width` columns, with nothing in it that moves a terminal's cursor.
+/// Returns `name` in at most `width` columns, without anything that moves a terminal's cursor.
 pub fn shortened(name: &str, width: usize, style: Style) -> String {
     let clean: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     if text_width(&clean) <= width {
@@ -96,7 +98,7 @@ mod tests {
     }
 }
 
-/// The example of the README.
+/// Example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

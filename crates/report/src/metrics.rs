@@ -1,5 +1,5 @@
-//! The values that a run has for the metrics of the [catalogue]: [`value`], [`measure`], and what
-//! schedulers are [`compared`] by.
+//! Values of a run for the metrics of the [catalogue]: [`value`], [`measure`], and the metrics by
+//! which schedulers are [`compared`].
 
 use crate::data::{RatioSpread, Report, RunReport, Spread, TaskFigures};
 use crate::format;
@@ -9,20 +9,21 @@ use schedlab_measure::catalogue::{
 };
 use std::fmt;
 
-/// A figure of a run.
+/// Figure of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub enum Value {
-    /// A duration, ns.
+    /// Duration, ns.
     Duration(u64),
-    /// A part of the whole, 0 to 1.
+    /// Part of the whole, 0 to 1.
     Part(f64),
-    /// Events a second.
+    /// Events per second.
     PerSecond(f64),
-    /// An index from 0 to 1.
+    /// Index from 0 to 1.
     Index(f64),
     /// One duration over another.
     Ratio(f64),
-    /// How many.
+    /// Count.
     Count(u64),
     /// Energy, J.
     Joules(f64),
@@ -31,7 +32,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// As people read it.
+    /// Returns the figure as text for people.
     pub fn text(self, unicode: bool) -> String {
         match self {
             Value::Duration(ns) => format::duration(ns, unicode),
@@ -45,7 +46,7 @@ impl Value {
         }
     }
 
-    /// As a spreadsheet reads it: a bare number in the [`unit`](Value::unit).
+    /// Returns the figure for a spreadsheet: a bare number in the [`unit`](Value::unit).
     pub fn number(self) -> String {
         match self {
             Value::Duration(number) | Value::Count(number) => number.to_string(),
@@ -53,7 +54,7 @@ impl Value {
         }
     }
 
-    /// The unit of [`number`](Value::number).
+    /// Returns the unit of [`number`](Value::number).
     pub fn unit(self) -> Unit {
         match self {
             Value::Duration(_) => Unit::Ns,
@@ -67,7 +68,7 @@ impl Value {
         }
     }
 
-    /// The [`number`](Value::number) as one.
+    /// Returns the [`number`](Value::number) as a float.
     pub fn as_f64(self) -> f64 {
         match self {
             Value::Duration(number) | Value::Count(number) => number as f64,
@@ -81,14 +82,14 @@ impl Value {
     }
 }
 
-/// For each value whether it is the best of them. None is where all that are there are equal, or it
-/// cannot be said.
+/// Returns for each value whether it is the best. No value is if all existing ones are equal, or if
+/// neither direction is better.
 pub fn best(values: &[Option<Value>], better: Better) -> Vec<bool> {
     let numbers: Vec<_> = values.iter().map(|value| value.map(Value::as_f64)).collect();
     best_number(&numbers, better)
 }
 
-/// The same of bare numbers.
+/// Like [`best`], for bare numbers.
 pub fn best_number(values: &[Option<f64>], better: Better) -> Vec<bool> {
     let numbers = || values.iter().copied().flatten();
     let (least, most) = numbers()
@@ -103,21 +104,22 @@ pub fn best_number(values: &[Option<f64>], better: Better) -> Vec<bool> {
     values.iter().map(|value| least < most && value.is_some_and(|value| value == best)).collect()
 }
 
-/// What the runs of `report` are compared by, in the order of the table: of machines on which
-/// nothing costs anything, not what it costs.
+/// Returns the metrics by which the runs of `report` are compared, in the order of the table. Costs
+/// are left out if all machines are idealised.
 pub fn compared(report: &Report) -> impl Iterator<Item = Named> {
     let modelled = report.runs.iter().any(|run| run.kernel.is_some());
     let besides = COMPARED_IF_MODELLED.iter().filter(move |_| modelled);
     COMPARED.iter().chain(besides).filter_map(|id| catalogue::find(id))
 }
 
-/// What CSV has of `report`: what its runs are [`compared`] by, and figures that tables leave out.
+/// Returns the metrics of the CSV of `report`: those by which its runs are [`compared`], and
+/// figures that tables leave out.
 pub fn in_csv(report: &Report) -> impl Iterator<Item = Named> {
     compared(report).chain(BESIDES_IN_CSV.iter().filter_map(|id| catalogue::find(id)))
 }
 
-/// The value that `run` has for a metric of the whole run. None: it has none (it was not measured,
-/// or there is nothing to measure), or the metric is of something else.
+/// Returns the value of `run` for a metric of the whole run. `None`: the run has no value (it was
+/// not measured, or there is nothing to measure), or the metric has another scope.
 pub fn value(run: &RunReport, metric: Named) -> Option<Value> {
     match metric.statistic {
         Some(statistic) if metric.metric.id == "slowdown" => of_ratios(&run.slowdown, statistic),
@@ -126,7 +128,7 @@ pub fn value(run: &RunReport, metric: Named) -> Option<Value> {
     }
 }
 
-/// The distribution with this id, of the whole run.
+/// Returns the distribution with this id, of the whole run.
 fn spread<'a>(run: &'a RunReport, id: &str) -> Option<&'a Spread> {
     Some(match id {
         "wakeup_latency" => &run.wakeup_latency,
@@ -176,8 +178,8 @@ fn of_spread(spread: &Spread, statistic: Statistic) -> Option<Value> {
     ns.map(Value::Duration)
 }
 
-/// The value of a metric of the whole run that is no distribution; none within: the run has none.
-/// None: there is no such metric.
+/// Returns the value of a metric of the whole run that is not a distribution. Inner `None`: the run
+/// has no value. Outer `None`: there is no such metric.
 fn of_run(run: &RunReport, id: &str) -> Option<Option<Value>> {
     let totals = &run.totals;
     let (fairness, kernel, energy) =
@@ -200,7 +202,7 @@ fn of_run(run: &RunReport, id: &str) -> Option<Option<Value>> {
         "wait_mean" => totals.wait_mean_ns.map(Value::Duration),
         "wait_max" => ns(totals.wait_max_ns),
         "periods" => count(totals.periods),
-        // Where nobody has periods none can be missed.
+        // Without periods none can be missed.
         "missed_periods" => (totals.periods > 0).then_some(Value::Count(totals.missed_periods)),
         "wakeup_latency_p50_idle_exit" => exits.and_then(|it| ns(it.p50_ns?)),
         "wakeup_latency_p99_idle_exit" => exits.and_then(|it| ns(it.p99_ns?)),
@@ -244,22 +246,24 @@ fn of_run(run: &RunReport, id: &str) -> Option<Option<Value>> {
     })
 }
 
-/// Why a metric has no value.
+/// Reason why a metric has no value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum MeasureError {
-    /// No task of that key, or in that group, that it could be of.
+    /// No task has that key or is in that group.
     NoTask,
-    /// There is no CPU of that number.
+    /// There is no CPU with that number.
     NoCpu,
-    /// There is no group of that path.
+    /// There is no group with that path.
     NoGroup,
     /// The metric needs two keys.
     TwoKeys,
-    /// The machine's power is not known.
+    /// The machine's power is unknown.
     NoPower,
-    /// The machine is idealised: nothing costs anything on it.
+    /// The machine is idealised: the kernel takes no time on it.
     NoCosts,
-    /// The run has none, or the metric is one of a single task: [`RunReport::tasks`] has those.
+    /// The run has no value, or the metric is one of a single task: those are in
+    /// [`RunReport::tasks`].
     NoValue,
 }
 
@@ -270,8 +274,8 @@ impl fmt::Display for MeasureError {
             MeasureError::NoCpu => "there is no such CPU",
             MeasureError::NoGroup => "there is no such group",
             MeasureError::TwoKeys => "needs two keys",
-            MeasureError::NoPower => "the machine's power is not known",
-            MeasureError::NoCosts => "nothing costs anything on the machine",
+            MeasureError::NoPower => "the machine's power is unknown",
+            MeasureError::NoCosts => "the kernel takes no time on this machine",
             MeasureError::NoValue => "the run has no such value",
         })
     }
@@ -279,12 +283,12 @@ impl fmt::Display for MeasureError {
 
 impl std::error::Error for MeasureError {}
 
-/// The value that `run` has for `metric`, in the metric's unit, with what its
-/// [scope](Scope::arguments) wants named: a key, a path, the number of a CPU. A key that is not
-/// given is `*`, all tasks.
+/// Returns the value of `run` for `metric`, in the metric's unit. `arguments` name what the
+/// [scope](Scope::arguments) of the metric requires: a key, a path, the number of a CPU. A key that
+/// is not given is `*`, all tasks.
 ///
 /// # Errors
-/// What is named is not there, or has no such value.
+/// An argument names nothing in the run, or the run has no such value.
 pub fn measure(run: &RunReport, metric: Named, arguments: &[&str]) -> Result<f64, MeasureError> {
     let first = arguments.first().copied().unwrap_or("*");
     match metric.metric.scope {
@@ -303,7 +307,7 @@ pub fn measure(run: &RunReport, metric: Named, arguments: &[&str]) -> Result<f64
     }
 }
 
-/// Why a run has no value for a metric of the whole run.
+/// Returns the reason why a run has no value for a metric of the whole run.
 fn absent(run: &RunReport, metric: &Metric) -> MeasureError {
     if metric.json.starts_with("energy.") && run.energy.is_none() {
         MeasureError::NoPower
@@ -332,12 +336,12 @@ fn of_cpu(run: &RunReport, id: &str, number: &str) -> Result<f64, MeasureError> 
 
 type Tasks<'a> = Box<dyn Iterator<Item = &'a TaskFigures> + 'a>;
 
-/// The tasks of a key; `*` = all.
+/// Returns the tasks of a key; `*` = all.
 fn tasks_of<'a>(run: &'a RunReport, key: &'a str) -> Tasks<'a> {
     Box::new(run.tasks.iter().filter(move |task| key == "*" || task.key == key))
 }
 
-/// The tasks born in the group at `path`, or below it.
+/// Returns the tasks born in the group at `path`, or below it.
 fn tasks_in<'a>(run: &'a RunReport, path: &'a str) -> Tasks<'a> {
     Box::new(run.tasks.iter().filter(move |task| {
         task.group
@@ -346,7 +350,7 @@ fn tasks_in<'a>(run: &'a RunReport, path: &'a str) -> Tasks<'a> {
     }))
 }
 
-/// What `figure` is of each task that has it, at least one.
+/// Returns `figure` of each task that has it, at least one.
 fn of_each(
     tasks: Tasks<'_>,
     figure: fn(&TaskFigures) -> Option<u64>,
@@ -359,7 +363,7 @@ fn cpu_times(tasks: Tasks<'_>) -> Result<Vec<f64>, MeasureError> {
     of_each(tasks, |task| Some(task.cpu_ns))
 }
 
-/// CPU time of all tasks, ns.
+/// Returns the CPU time of all tasks, ns.
 fn total_cpu_ns(run: &RunReport) -> f64 {
     run.tasks.iter().map(|task| task.cpu_ns).sum::<u64>() as f64
 }
@@ -400,7 +404,7 @@ fn of_key(run: &RunReport, metric: Named, key: &str) -> Result<f64, MeasureError
 }
 
 fn of_group(run: &RunReport, id: &str, path: &str) -> Result<f64, MeasureError> {
-    // What is summed over the tasks born in it.
+    // Sums over the tasks born in the group.
     match id {
         "group_cpu_share" => {
             let sum: f64 = cpu_times(tasks_in(run, path))?.iter().sum();
@@ -426,17 +430,17 @@ fn of_group(run: &RunReport, id: &str, path: &str) -> Result<f64, MeasureError> 
     })
 }
 
-/// The mean; of nothing it is no number.
+/// Returns the mean; of an empty list, NaN.
 pub fn mean(list: &[f64]) -> f64 {
     list.iter().sum::<f64>() / list.len() as f64
 }
 
-/// The variance with divisor n - 1; of fewer than two it is 0.
+/// Returns the variance with divisor n - 1; of fewer than two values, 0.
 pub fn sample_variance(list: &[f64]) -> f64 {
     variance(list, 1.0)
 }
 
-/// The variance with divisor n - `less`; 0 if that is none.
+/// Returns the variance with divisor n - `less`; 0 if the divisor is 0.
 pub fn variance(list: &[f64], less: f64) -> f64 {
     let mean = mean(list);
     let sum: f64 = list.iter().map(|value| (value - mean) * (value - mean)).sum();
@@ -444,12 +448,12 @@ pub fn variance(list: &[f64], less: f64) -> f64 {
     if divisor > 0.0 { sum / divisor } else { 0.0 }
 }
 
-/// The smallest; of nothing it is infinite.
+/// Returns the minimum; of an empty list, infinity.
 pub fn least(list: &[f64]) -> f64 {
     list.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// The largest; of nothing it is minus infinite.
+/// Returns the maximum; of an empty list, minus infinity.
 pub fn most(list: &[f64]) -> f64 {
     list.iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }
@@ -473,8 +477,9 @@ mod tests {
         assert_eq!(best(&[None, Some(Value::Count(1))], Better::Lower), [false, false]);
     }
 
-    /// Of a run in which everything was measured every metric has a value, in the unit that the
-    /// catalogue names; but for those of single tasks and of a group's CPUs, which are in the data.
+    /// In a run in which everything was measured, every metric has a value in the unit of the
+    /// catalogue. Exceptions are those of single tasks and of a group's CPUs, which are in the
+    /// data.
     #[test]
     fn every_metric_has_a_value() {
         let run = full_run();
@@ -501,7 +506,7 @@ mod tests {
     fn what_is_not_there_is_said() {
         let run = empty_run(2, 100, &["a-0", "a-1"]);
         let why = |id, arguments: &[&str]| {
-            let metric = catalogue::find(id).expect("it is in the catalogue");
+            let metric = catalogue::find(id).expect("the metric is in the catalogue");
             measure(&run, metric, arguments).expect_err(id)
         };
         assert_eq!(why("energy", &[]), MeasureError::NoPower);
@@ -514,7 +519,7 @@ mod tests {
         assert_eq!(why("group_usage", &["/g"]), MeasureError::NoGroup);
     }
 
-    /// The paths of all numbers in a document, `[]` for each entry of a list.
+    /// Collects the paths of all numbers in a document, with `[]` for each entry of a list.
     fn paths(value: &serde_json::Value, at: &str, found: &mut BTreeSet<String>) {
         match value {
             serde_json::Value::Object(map) => map.iter().for_each(|(name, value)| {
@@ -531,7 +536,7 @@ mod tests {
         }
     }
 
-    /// Numbers of a run's document that measure nothing.
+    /// Numbers of a run's document that are not measurements.
     const NO_METRICS: &[&str] = &[
         "machine.cpus",
         "machine.hz",
@@ -566,7 +571,7 @@ mod tests {
     #[test]
     fn the_numbers_of_the_document_are_the_metrics_of_the_catalogue() {
         let mut found = BTreeSet::new();
-        paths(&serde_json::to_value(full_run()).expect("it is data"), "", &mut found);
+        paths(&serde_json::to_value(full_run()).expect("reports serialise"), "", &mut found);
         let mut known: BTreeSet<String> = NO_METRICS.iter().map(|path| (*path).into()).collect();
         for metric in ALL.iter().filter(|metric| !metric.json.is_empty()) {
             if metric.distribution {

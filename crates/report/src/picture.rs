@@ -1,17 +1,17 @@
-//! The main charts of a comparison as one picture, for papers and slides: [`draw`].
+//! Main charts of a comparison as one picture, for papers and slides: [`draw`].
 
 use crate::data::{Report, RunReport, Spread};
 use crate::plot::{Chart, Point, Series, svg};
 use crate::{Style, shortened};
 use std::fmt::Write;
 
-/// What is in every picture, so that it is known again.
+/// Mark in every picture, by which it is recognised.
 pub const MARK: &str = "<!-- schedlab -->";
 
-/// A number of a distribution.
+/// Statistic of a distribution.
 type Of = fn(&Spread) -> Option<u64>;
 
-/// The percentiles of a latency that are drawn.
+/// Percentiles of a latency that are drawn.
 const PERCENTILES: [(&str, Of); 6] = [
     ("p50", |spread| spread.p50_ns),
     ("p90", |spread| spread.p90_ns),
@@ -21,17 +21,17 @@ const PERCENTILES: [(&str, Of); 6] = [
     ("max", |spread| spread.max_ns),
 ];
 
-/// Their names take so many columns at most.
+/// Maximum width of the names of programs, columns.
 const KEY_WIDTH: usize = 24;
 
-/// So many programs are drawn, those that had most first.
+/// Maximum number of programs that are drawn, those with the most CPU time first.
 const PROGRAMS_MOST: usize = 10;
 
-/// Wakeup latencies by percentile, and the CPU share of each program, as SVG.
+/// Draws wakeup latencies by percentile, and the CPU share of each program, as SVG.
 pub fn draw(report: &Report) -> String {
     let charts = [latency(report), shares(report)];
     let drawn: Vec<String> = charts.iter().map(svg::draw).collect();
-    // Each is a document of its own: they stand below each other in one.
+    // Each chart is a document of its own: they are placed below each other in one.
     let heights: Vec<f64> = drawn.iter().map(|text| attribute(text, "height")).collect();
     let width = drawn.iter().map(|text| attribute(text, "width")).fold(0.0, f64::max);
     let height: f64 = heights.iter().sum();
@@ -48,7 +48,7 @@ pub fn draw(report: &Report) -> String {
     text
 }
 
-/// A number among the attributes of the first element.
+/// Returns a number among the attributes of the first element.
 fn attribute(text: &str, name: &str) -> f64 {
     let rest = text.split(&format!(" {name}=\"")).nth(1).unwrap_or_default();
     rest.split('"').next().and_then(|number| number.parse().ok()).unwrap_or(0.0)
@@ -126,7 +126,7 @@ mod tests {
         assert!(text.starts_with("<svg") && text.contains(MARK));
         assert!(text.contains("a &amp; b: wakeup latency") && text.contains("&lt;b&gt;"));
         assert!(!text.contains("<b>"));
-        assert!(text.len() < 50_000, "of a long name the beginning is drawn: {}", text.len());
+        assert!(text.len() < 50_000, "long names are cut: {}", text.len());
         let heights: Vec<f64> =
             text.split("<svg").skip(1).map(|part| attribute(part, "height")).collect();
         assert_eq!(heights.len(), 3);

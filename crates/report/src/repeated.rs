@@ -1,23 +1,23 @@
-//! Figures over several runs of one column: [`figures`] of each, [`sum_up`], and what a column is
-//! compared by, [`figure`].
+//! Figures over several runs of one column: [`figures`] of each, [`sum_up`], and [`figure`], by
+//! which columns are compared.
 
 use crate::data::{Number, RepetitionRow, RunReport, SummaryRow};
 use crate::metrics::{Value, value};
 use schedlab_measure::catalogue::{self, Named, Scope};
 use schedlab_measure::histogram::median_of_sorted;
 
-/// What is summed up: all metrics of a whole run.
+/// Returns the metrics that are summed up: all of a whole run.
 fn metrics() -> impl Iterator<Item = Named> {
     catalogue::every().filter(|named| named.metric.scope == Scope::Run)
 }
 
-/// The values of all metrics of a whole run, in the order of the catalogue.
+/// Returns the values of all metrics of a whole run, in the order of the catalogue.
 pub fn figures(run: &RunReport) -> Vec<Option<f64>> {
     let finite = |value: Value| Some(value.as_f64()).filter(|number| number.is_finite());
     metrics().map(|metric| value(run, metric).and_then(finite)).collect()
 }
 
-/// Adds to the first run what came of all: `figures` are those of each of `repetitions`.
+/// Adds the summary of all runs to the first: `figures` are those of each of `repetitions`.
 pub fn sum_up(
     first: &mut RunReport,
     repetitions: Vec<RepetitionRow>,
@@ -47,7 +47,7 @@ pub fn sum_up(
     first.summary = metrics().enumerate().filter_map(row).collect();
 }
 
-/// The summary of a metric, if the column was run several times.
+/// Returns the summary of a metric, if the column was run several times.
 pub fn summary<'a>(run: &'a RunReport, metric: &Named) -> Option<&'a SummaryRow> {
     if run.summary.is_empty() {
         return None;
@@ -56,7 +56,7 @@ pub fn summary<'a>(run: &'a RunReport, metric: &Named) -> Option<&'a SummaryRow>
     run.summary.iter().find(|row| row.metric == id)
 }
 
-/// What a column is compared by: the value of its run, or the median of its runs.
+/// Returns the value by which columns are compared: that of the run, or the median of the runs.
 pub fn figure(run: &RunReport, metric: Named) -> Option<f64> {
     if run.summary.is_empty() {
         return value(run, metric).map(Value::as_f64);
@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn a_summary_has_the_median_and_the_extremes() {
-        let busy = catalogue::find("busy").expect("it is in the catalogue");
+        let busy = catalogue::find("busy").expect("the metric is in the catalogue");
         let run = repeated(&[40, 10, 20]);
-        let row = summary(&run, &busy).expect("all have it");
+        let row = summary(&run, &busy).expect("all runs have the metric");
         assert_eq!((row.min.0, row.median.0, row.max.0), (10.0, 20.0, 40.0));
         assert_eq!((row.count, row.mean.0), (3, 23.333_333));
         assert_eq!(row.sd.map(|sd| sd.0), Some(15.275_252));
@@ -99,8 +99,8 @@ mod tests {
         assert_eq!(numbers(row), [40.0, 10.0, 20.0], "in the order of the seeds");
         let even = repeated(&[40, 10, 20, 31]);
         assert_eq!(figure(&even, busy), Some(25.5));
-        // What no run has is in no summary.
-        let jain = catalogue::find("jain_by_share").expect("it is in the catalogue");
+        // A metric that no run has is in no summary.
+        let jain = catalogue::find("jain_by_share").expect("the metric is in the catalogue");
         assert!(summary(&even, &jain).is_none());
     }
 }

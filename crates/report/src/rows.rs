@@ -1,32 +1,33 @@
-//! Which figures are shown: those that schedulers are compared by, or those that a user names.
+//! Selection of figures that are shown: those by which schedulers are compared, or those that a
+//! user names.
 
 use crate::data::Report;
 use crate::metrics::compared;
 use schedlab_measure::catalogue::{self, Named, Scope, Statistic};
 
-/// The rows of a comparison.
+/// Rows of a comparison.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Rows {
-    /// Those that were named; empty: what schedulers are compared by.
+    /// Metrics that the user named. Empty: those by which schedulers are compared.
     named: Vec<Named>,
 }
 
-/// A name that is no row, and what may have been meant.
+/// Reason why a name is not a row, with suggestions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NoRow {
-    /// It is a distribution: here are its statistics.
+    /// It is a distribution; its statistics are listed.
     Distribution(Vec<String>),
-    /// It is not of a whole run, but of this.
+    /// Its scope is not the whole run, but this one.
     Scope(&'static str),
-    /// Nobody knows it.
+    /// The name is unknown.
     Unknown,
 }
 
 impl Rows {
-    /// Those with these ids or titles, in this order.
+    /// Returns the rows with these ids or titles, in this order.
     ///
     /// # Errors
-    /// The first name that is none.
+    /// The first name that is not a row.
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Rows, (&'a str, NoRow)> {
         let mut named = vec![];
         for name in names {
@@ -38,18 +39,18 @@ impl Rows {
         Ok(Rows { named })
     }
 
-    /// The metrics, for `report`.
+    /// Returns the metrics, for `report`.
     pub fn metrics(&self, report: &Report) -> Vec<Named> {
         if self.named.is_empty() { compared(report).collect() } else { self.named.clone() }
     }
 
-    /// Whether the user named them.
+    /// Whether the user named the metrics.
     pub fn are_named(&self) -> bool {
         !self.named.is_empty()
     }
 }
 
-/// All names that rows have: ids, then titles.
+/// Returns all names of rows: ids, then titles.
 pub fn names() -> Vec<String> {
     let all = || catalogue::every().filter(|named| named.metric.scope == Scope::Run);
     all().map(|named| named.id()).chain(all().map(|named| named.title())).collect()
@@ -84,13 +85,15 @@ mod tests {
     #[test]
     fn rows_are_found_by_id_and_by_title() {
         let rows =
-            Rows::named(["wakeup_latency_p99", "CPU use", "cpu_use"]).expect("all are there");
+            Rows::named(["wakeup_latency_p99", "CPU use", "cpu_use"]).expect("all names are rows");
         let ids: Vec<String> = rows.named.iter().map(Named::id).collect();
         assert_eq!(ids, ["wakeup_latency_p99", "cpu_use"]);
-        let why = |name| Rows::named([name]).expect_err("it is none").1;
+        let why = |name| Rows::named([name]).expect_err("the name is not a row").1;
         assert_eq!(why("nothing"), NoRow::Unknown);
         assert_eq!(why("cpu_busy"), NoRow::Scope("a CPU"));
-        let NoRow::Distribution(of) = why("wakeup_latency") else { panic!("it is one") };
+        let NoRow::Distribution(of) = why("wakeup_latency") else {
+            panic!("wakeup_latency is a distribution")
+        };
         assert!(of.contains(&"wakeup_latency_max".to_string()));
         assert!(!names().is_empty() && names().iter().all(|name| find(name).is_ok()));
     }

@@ -11,30 +11,30 @@ use crate::{Style, shortened, text_width};
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use schedlab_measure::catalogue::Named;
 
-/// What of a comparison is shown.
+/// Selection of rows and columns of a comparison.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct View {
-    /// Which rows.
+    /// Rows.
     pub rows: Rows,
-    /// Only the columns that fit beside each other; it is said which are left out. Else those that
-    /// do not fit follow below.
+    /// Whether to show only the columns that fit side by side, and list those that are left out.
+    /// Otherwise the remaining columns follow below.
     pub only_what_fits: bool,
 }
 
-/// The comparison as it is usually shown: [`comparison_of`] with all columns.
+/// Returns the comparison with default rows: [`comparison_of`] with all columns.
 pub fn comparison(report: &Report, style: Style) -> String {
     comparison_of(report, &View::default(), style)
 }
 
-/// The comparison: a row a figure, a column a scheduler with what is set for it. The best value of
-/// a row is bold where there is colour, else it has a `*`, if it can be said which that is. Of
-/// columns that were run several times it is the median, with the least and the most below it; of
-/// a report that is compared with an earlier one, the difference stands below that.
+/// Returns the comparison: a row for each figure, a column for each scheduler with its settings.
+/// The best value of a row, if there is one, is bold in a coloured style and has a `*` otherwise.
+/// For columns that were run several times the value is the median, with minimum and maximum below
+/// it. If the report is compared with an earlier one, the difference follows below.
 pub fn comparison_of(report: &Report, view: &View, style: Style) -> String {
     if report.runs.is_empty() {
         return "no runs\n".into();
     }
-    // Rows for which no scheduler has a value are left out, unless they were asked for.
+    // Rows for which no scheduler has a value are left out, unless they were requested.
     let has_value = |metric: &Named| report.runs.iter().any(|run| figure(run, *metric).is_some());
     let metrics = view.rows.metrics(report).into_iter();
     let metrics: Vec<Named> =
@@ -67,8 +67,8 @@ pub fn comparison_of(report: &Report, view: &View, style: Style) -> String {
     text
 }
 
-/// Which columns have the best value of a metric. Values that read the same are equally good: what
-/// tells them apart is not shown.
+/// Returns which columns have the best value of a metric. Values that read the same are equally
+/// good, because their difference is not shown.
 fn winners(report: &Report, metric: Named, style: Style) -> Vec<bool> {
     let values: Vec<_> = report.runs.iter().map(|run| figure(run, metric)).collect();
     let text = |value: &f64| amount(*value, metric.unit().name(), style.unicode);
@@ -80,7 +80,7 @@ fn winners(report: &Report, metric: Named, style: Style) -> Vec<bool> {
     if all_do { vec![false; values.len()] } else { reads_best }
 }
 
-/// How many columns fit beside each other, at least one.
+/// Returns the number of columns that fit side by side, at least one.
 fn fitting(
     report: &Report,
     metrics: &[Named],
@@ -99,32 +99,32 @@ fn fitting(
     blocks(&widths, style.columns().saturating_sub(labels))[0].end
 }
 
-/// What is set for every column by itself, and so tells none apart: it is in no column's heading.
-/// Of a single column nothing is.
+/// Returns the settings that every column has by itself. They do not distinguish columns and are in
+/// no column's heading. A single column has none.
 fn set_everywhere(report: &Report) -> Vec<&SettingRow> {
     let [first, others @ ..] = report.runs.as_slice() else { return vec![] };
     let has = |setting: &&SettingRow| others.iter().all(|run| run.scheduler.set.contains(setting));
     first.scheduler.set.iter().filter(|_| !others.is_empty()).filter(has).collect()
 }
 
-/// What is set in the same way for all columns: it stands above them. What some column sets
-/// otherwise for itself does not; those that do not have it in their headings.
+/// Returns the settings that are the same for all columns, which are shown above them. A setting
+/// that some column overrides is not included; the other columns have it in their headings.
 pub fn set_for_all(report: &Report) -> Vec<&SettingRow> {
     let is_overridden = |setting: &&SettingRow| overrides(report, setting);
     let of_run = report.workload.set.iter().filter(|setting| !is_overridden(setting));
     of_run.chain(set_everywhere(report)).collect()
 }
 
-/// Whether a column sets by itself what is set for the whole run.
+/// Whether a column overrides what is set for the whole run.
 fn overrides(report: &Report, setting: &SettingRow) -> bool {
     let sets = |run: &RunReport| run.scheduler.set.iter().any(|own| own.name == setting.name);
     report.runs.iter().any(sets)
 }
 
-/// The headings of the columns: scheduler, release, and of what is set that by which columns
-/// differ.
+/// Returns the headings of the columns: scheduler, release, and the settings that distinguish
+/// columns.
 fn heads(report: &Report) -> Vec<String> {
-    /// A setting that is longer takes two lines.
+    /// A longer setting takes two lines.
     const WIDEST: usize = 22;
     let everywhere = set_everywhere(report);
     let line = |setting: &SettingRow| {
@@ -136,7 +136,7 @@ fn heads(report: &Report) -> Vec<String> {
     };
     let head = |run: &RunReport| {
         let own = |name: &str| run.scheduler.set.iter().any(|own| own.name == name);
-        // What the release does not have was not set.
+        // A setting that the release lacks was not set.
         let has = |name: &str| {
             name.contains(':') || run.tunables.iter().any(|tunable| tunable.name == name)
         };
@@ -150,7 +150,7 @@ fn heads(report: &Report) -> Vec<String> {
     report.runs.iter().map(head).collect()
 }
 
-/// What stands in a column.
+/// Returns the cells of a column.
 fn cells(
     report: &Report,
     place: usize,
@@ -186,7 +186,7 @@ fn cells(
     metrics.iter().map(cell).collect()
 }
 
-/// `1.20 ms..3.00 ms` with a unit that both have named once: `1.20..3.00 ms`.
+/// Returns `1.20 ms..3.00 ms`; a common unit is written once: `1.20..3.00 ms`.
 fn range(least: &str, most: &str) -> String {
     match (least.split_once(' '), most.split_once(' ')) {
         (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}..{most}"),
@@ -194,7 +194,7 @@ fn range(least: &str, most: &str) -> String {
     }
 }
 
-/// `+1.20 ms, +10.8 %`; `=` if there is none.
+/// Returns `+1.20 ms, +10.8 %`; `=` if there is no difference.
 fn difference(row: &DifferenceRow, style: Style) -> String {
     let by = row.difference.0;
     if by == 0.0 {
@@ -202,7 +202,7 @@ fn difference(row: &DifferenceRow, style: Style) -> String {
     }
     let sign = if by < 0.0 { '-' } else { '+' };
     let size = match row.unit.as_str() {
-        // Percents of a percentage mislead: these are points.
+        // Percents of a percentage are misleading: these are percentage points.
         "part" => return format!("{sign}{:.1} points", by.abs() * 100.0),
         unit => amount(by.abs(), unit, style.unicode),
     };
@@ -212,7 +212,7 @@ fn difference(row: &DifferenceRow, style: Style) -> String {
     }
 }
 
-/// Where there is no colour the best of a row has a mark behind it, and everything else a blank.
+/// Without colour, the best cell of a row gets a mark, and all others a blank.
 fn marked(mut column: GridColumn, style: Style) -> GridColumn {
     if style.color {
         return column;
@@ -235,7 +235,7 @@ fn marked(mut column: GridColumn, style: Style) -> GridColumn {
 /// Keeps the place of a mark.
 const BLANK: char = ' ';
 
-/// What marks and lines in the cells mean.
+/// Returns the meaning of the marks and lines in the cells.
 fn legend(report: &Report, winners: &[Vec<bool>], style: Style) -> String {
     let mut text = String::new();
     if !style.color && winners.iter().flatten().any(|best| *best) {
@@ -244,8 +244,8 @@ fn legend(report: &Report, winners: &[Vec<bool>], style: Style) -> String {
     if let Some(run) = report.runs.iter().find(|run| run.repetitions.len() > 1) {
         let (first, last) = (&run.repetitions[0], &run.repetitions[run.repetitions.len() - 1]);
         let mut sentence = format!(
-            "{} runs each, seeds {} to {}: the median, and below it the least..the most. By its \
-             seed each run has simultaneous events in another order",
+            "{} runs each, seeds {} to {}: the median, and below it minimum..maximum. The \
+             seed of a run determines the order of simultaneous events",
             run.repetitions.len(),
             first.seed,
             last.seed
@@ -263,18 +263,18 @@ fn legend(report: &Report, winners: &[Vec<bool>], style: Style) -> String {
     text
 }
 
-/// A column of a [`grid`].
+/// Column of a [`grid`].
 pub(crate) struct GridColumn {
-    /// Its heading, of one or more lines.
+    /// Heading, of one or more lines.
     pub head: String,
-    /// What stands in it, a row each.
+    /// Cells, one for each row.
     pub cells: Vec<String>,
-    /// What of it is bold where there is colour.
+    /// Cells that are bold where there is colour.
     pub bold: Vec<bool>,
 }
 
-/// A table: columns of labels (heading, a label a row), and columns that, where they do not all fit
-/// beside each other, come in several blocks with the same labels.
+/// Returns a table of a column of labels (heading and a label for each row), and further columns.
+/// If they do not all fit side by side, they come in several blocks with the same labels.
 pub(crate) fn grid(
     labels: &[(String, Vec<String>)],
     columns: &[GridColumn],
@@ -311,20 +311,20 @@ pub(crate) fn grid(
     text
 }
 
-/// A cell in bold and green.
+/// Makes a cell bold and green.
 #[cfg(feature = "terminal")]
 fn emphasised(cell: Cell) -> Cell {
     cell.add_attribute(comfy_table::Attribute::Bold).fg(comfy_table::Color::DarkGreen)
 }
 
-/// A cell as it is: there is no terminal to show it in bold.
+/// Returns a cell unchanged: no terminal shows it in bold.
 #[cfg(not(feature = "terminal"))]
 fn emphasised(cell: Cell) -> Cell {
     cell
 }
 
-/// The control groups: a row for each group's part of the machine, and more for what its quota did,
-/// if it was ever throttled; a column a scheduler. Empty if there are none.
+/// Returns the control groups: a row for each group's part of the machine, and more rows for its
+/// quota if it was ever throttled; a column for each scheduler. Empty if there are no groups.
 pub fn groups(report: &Report, style: Style) -> String {
     let Some(longest) = report.runs.iter().map(|run| &run.groups).max_by_key(|groups| groups.len())
     else {
@@ -385,11 +385,11 @@ pub fn groups(report: &Report, style: Style) -> String {
     text
 }
 
-/// Paths longer than this are cut.
+/// Length at which paths are cut.
 const GROUP_WIDTH: usize = 28;
 
-/// What the figures do not show: who was still waiting when the run ended, beyond what
-/// is ordinary. Latencies know nothing of it.
+/// Returns what the figures do not show: tasks with unusually long waits when the run ended, which
+/// latencies do not include.
 fn notes(report: &Report, style: Style) -> String {
     let mut phrases = vec![];
     for run in report.runs.iter().filter(|run| run.totals.waiting_at_end > 0) {
@@ -402,7 +402,7 @@ fn notes(report: &Report, style: Style) -> String {
     }
     let mut text = String::new();
     if !phrases.is_empty() {
-        text.push_str("longest waits that were not over at the end:\n");
+        text.push_str("longest waits still open at the end:\n");
         wrapped(&mut text, &phrases, style);
     }
     let phrases: Vec<String> =
@@ -421,14 +421,14 @@ fn notes(report: &Report, style: Style) -> String {
     let phrases: Vec<String> =
         refused.map(|run| format!("{} {}", run.spec(), count(run.refused))).collect();
     if !phrases.is_empty() {
-        text.push_str("what tasks asked for (a policy, an affinity ...) and were refused:\n");
+        text.push_str("refused requests of tasks (a policy, an affinity ...):\n");
         wrapped(&mut text, &phrases, style);
     }
     text
 }
 
-/// What of a run's wakeup latencies was leaving idle states, if it is a tenth or more of one that
-/// the table shows.
+/// Returns the part of a run's wakeup latencies that was spent leaving idle states, if it is a
+/// tenth or more of a latency that the table shows.
 fn idle_exits(run: &RunReport, style: Style) -> Option<String> {
     let (of, latency) = (run.idle_exit_of?, run.wakeup_latency);
     let parts =
@@ -444,10 +444,11 @@ fn idle_exits(run: &RunReport, style: Style) -> Option<String> {
     })
 }
 
-/// The blanks beside a column, left and right together.
+/// Blanks next to a column, left and right together.
 const MARGIN: usize = 2;
 
-/// Divides columns of these widths into blocks that fit into `room`; at least one column a block.
+/// Divides columns of these widths into blocks that fit into `room`, with at least one column per
+/// block.
 fn blocks(widths: &[usize], room: usize) -> Vec<std::ops::Range<usize>> {
     let mut blocks = Vec::new();
     let mut from = 0;
@@ -479,12 +480,12 @@ fn right(cell: Cell) -> Cell {
     cell.set_alignment(CellAlignment::Right)
 }
 
-/// A table with a line under its head and nothing else around.
+/// Creates a table with a line under its head and no other borders.
 fn new_table(style: Style) -> Table {
     let line = if style.unicode { '─' } else { '-' };
     let mut table = Table::new();
     table.load_style(TableStyle::new().header_separator(LineStyle::none().fill(line)));
-    // The caller knows what the terminal can do.
+    // The caller knows the capabilities of the terminal.
     #[cfg(feature = "terminal")]
     table.force_no_tty();
     #[cfg(feature = "terminal")]
@@ -505,7 +506,7 @@ fn push_table(text: &mut String, mut table: Table) {
     }
 }
 
-/// Any rows of texts under their heads: the first column to the left, the others to the right.
+/// Returns rows of texts under their heads: the first column aligned left, the others right.
 pub fn rows(heads: &[&str], rows: &[Vec<String>], style: Style) -> String {
     let cell = |(column, text): (usize, &str)| match column {
         0 => Cell::new(text),
@@ -521,10 +522,10 @@ pub fn rows(heads: &[&str], rows: &[Vec<String>], style: Style) -> String {
     text
 }
 
-/// A column of the table of tasks.
+/// Column of the table of tasks.
 struct Column {
     head: &'static str,
-    /// What is given up first when there is little room has the highest number.
+    /// Priority when there is little room: columns with the highest rank are dropped first.
     rank: u32,
     of: fn(&TaskFigures, &RunReport, bool) -> Option<String>,
 }
@@ -615,8 +616,8 @@ const TASK_COLUMNS: &[Column] = &[
     Column { head: "moves\nof CPU", rank: 8, of: |task, _, _| Some(count(task.migrations_cpu)) },
 ];
 
-/// The tasks of one run, a row each, with as many columns as fit (none that would be empty). At
-/// most `rows` tasks are shown, if given; how many are left out is said.
+/// Returns the tasks of one run, one row each, with as many columns as fit (none that would be
+/// empty). At most `rows` tasks are shown, if given, followed by the number of those left out.
 pub fn tasks(run: &RunReport, style: Style, rows: Option<usize>) -> String {
     let shown = &run.tasks[..rows.unwrap_or(usize::MAX).min(run.tasks.len())];
     let names: Vec<String> =
@@ -624,7 +625,7 @@ pub fn tasks(run: &RunReport, style: Style, rows: Option<usize>) -> String {
     let mut room =
         style.columns().saturating_sub(widest(names.iter().map(String::as_str)) + MARGIN);
 
-    // Those that matter most are given room first; they stand in their own order.
+    // The most important columns get room first; they are shown in their own order.
     let mut by_rank: Vec<usize> = (0..TASK_COLUMNS.len()).collect();
     by_rank.sort_by_key(|&column| TASK_COLUMNS[column].rank);
     let mut columns: Vec<Option<Vec<String>>> = vec![None; TASK_COLUMNS.len()];
@@ -666,5 +667,5 @@ pub fn tasks(run: &RunReport, style: Style, rows: Option<usize>) -> String {
     text
 }
 
-/// Names longer than this are cut.
+/// Length at which names are cut.
 const NAME_WIDTH: usize = 20;

@@ -174,7 +174,7 @@ fn repeated_runs_show_median_and_spread() {
     let text = server(&args).good();
     assert!(text.contains("base_slice_ns=700000   base_slice_ns=2800000"), "{text}");
     assert!(text.contains(".."), "{text}");
-    let about = "5 runs each, seeds 1 to 5: the median, and below it the least..the most.";
+    let about = "5 runs each, seeds 1 to 5: the median, and below it minimum..maximum.";
     assert!(text.contains(about), "{text}");
     let whole = [&args[..], &["-f", "json"]].concat();
     let bytes = server(&whole).good();
@@ -248,7 +248,7 @@ fn an_earlier_result_is_compared_with() {
     server(&["-s", "cfs", "-o", &one]).good();
     let set = ["-s", "cfs:sched_latency_ns=60ms", "--baseline", &one, "--rows", "wait_max"];
     let other = schedlab(&[&SERVER[..2], &["--cpus", "2", "--duration", "0.5"], &set].concat());
-    assert!(other.stderr.contains("CPUs: 4 then, 2 now"), "{}", other.stderr);
+    assert!(other.stderr.contains("CPUs: was 4, is 2"), "{}", other.stderr);
     assert!(
         other.stderr.contains("scheduler: cfs@2.6.32 then, cfs@2.6.32[sched_lat"),
         "{}",

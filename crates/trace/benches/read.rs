@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo bench -p schedlab-trace --bench read               a million events of each format
-//! cargo bench -p schedlab-trace --bench read -- 10000000   so many
+//! cargo bench -p schedlab-trace --bench read -- 10000000   with this number of
 //! ```
 //!
 //! Each file is first written by the program's own writers and then read three times; the best time
@@ -66,8 +66,8 @@ fn memory() -> Option<u64> {
 /// Returns the CPU time of this thread, s, which other work on the machine disturbs little. Where
 /// the system does not report it, the time since `begin`.
 fn cpu_time(begin: Instant) -> f64 {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let ns = told.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let ns = schedstat.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
     ns.map_or_else(|| begin.elapsed().as_secs_f64(), |ns| ns as f64 / 1e9)
 }
 

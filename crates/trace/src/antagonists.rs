@@ -11,7 +11,7 @@ pub struct Antagonists {
     wanted: String,
     tasks: BTreeMap<u32, Task>,
     /// Current task of each CPU.
-    lanes: Vec<Option<u32>>,
+    current: Vec<Option<u32>>,
     /// Tasks waiting in the queue of each CPU.
     queues: Vec<Vec<u32>>,
     /// Victims that wait.
@@ -67,7 +67,7 @@ impl Antagonists {
         Antagonists {
             wanted: wanted.into(),
             tasks: BTreeMap::new(),
-            lanes: Vec::new(),
+            current: Vec::new(),
             queues: Vec::new(),
             waiting: Vec::new(),
             since_ns: 0,
@@ -93,23 +93,23 @@ impl Antagonists {
         self.wait_ns
     }
 
-    fn task(&mut self, who: TaskRef<'_>) -> &mut Task {
+    fn task(&mut self, task_ref: TaskRef<'_>) -> &mut Task {
         let wanted = &self.wanted;
         let victims = &mut self.victims;
-        let task = self.tasks.entry(who.pid).or_default();
-        if crate::names::is_other(&task.name, who.comm) {
-            task.name = who.comm.into();
-            if !task.is_victim && crate::names::means(wanted, who.pid, who.comm) {
+        let task = self.tasks.entry(task_ref.pid).or_default();
+        if crate::names::is_other(&task.name, task_ref.comm) {
+            task.name = task_ref.comm.into();
+            if !task.is_victim && crate::names::means(wanted, task_ref.pid, task_ref.comm) {
                 task.is_victim = true;
-                victims.push(who.pid);
+                victims.push(task_ref.pid);
             }
         }
         task
     }
 
     fn grow(&mut self, cpu: u32) {
-        if cpu as usize >= self.lanes.len() {
-            self.lanes.resize(cpu as usize + 1, None);
+        if cpu as usize >= self.current.len() {
+            self.current.resize(cpu as usize + 1, None);
             self.queues.resize(cpu as usize + 1, Vec::new());
         }
     }
@@ -127,8 +127,8 @@ impl Antagonists {
             let Some(here) = self.tasks.get(&victim).map(|task| task.cpu as usize) else {
                 continue;
             };
-            for cpu in 0..self.lanes.len() {
-                let Some(running) = self.lanes[cpu] else { continue };
+            for cpu in 0..self.current.len() {
+                let Some(running) = self.current[cpu] else { continue };
                 let wait = self.waits;
                 let Some(task) = self.tasks.get_mut(&running) else { continue };
                 if cpu == here {
@@ -291,40 +291,40 @@ impl Sink for Antagonists {
                     self.stand(at_ns, next.pid, false);
                     self.go(next.pid, cpu);
                 }
-                self.lanes[cpu as usize] = (next.pid != 0).then_some(next.pid);
+                self.current[cpu as usize] = (next.pid != 0).then_some(next.pid);
             }
-            Tracepoint::Wakeup { task: who, target_cpu }
-            | Tracepoint::WakeupNew { task: who, target_cpu } => {
-                self.task(who);
-                self.go(who.pid, target_cpu);
-                let task = self.task(who);
+            Tracepoint::Wakeup { task: task_ref, target_cpu }
+            | Tracepoint::WakeupNew { task: task_ref, target_cpu } => {
+                self.task(task_ref);
+                self.go(task_ref.pid, target_cpu);
+                let task = self.task(task_ref);
                 task.runnable = true;
                 task.slice_ns = None;
                 let on_cpu = task.on_cpu;
                 if !on_cpu {
-                    self.stand(at_ns, who.pid, true);
+                    self.stand(at_ns, task_ref.pid, true);
                 }
             }
-            Tracepoint::Waking { task: who, target_cpu } => {
+            Tracepoint::Waking { task: task_ref, target_cpu } => {
                 // Traces of perf may lack sched_wakeup: the task waits where it was.
-                let task = self.task(who);
+                let task = self.task(task_ref);
                 let (runnable, on_cpu) = (task.runnable, task.on_cpu);
                 task.runnable = true;
                 task.slice_ns = None;
                 if !runnable && !on_cpu {
-                    self.go(who.pid, target_cpu);
-                    self.stand(at_ns, who.pid, true);
+                    self.go(task_ref.pid, target_cpu);
+                    self.stand(at_ns, task_ref.pid, true);
                 }
             }
-            Tracepoint::Migrate { task: who, dest_cpu, .. } => {
-                self.task(who);
-                self.go(who.pid, dest_cpu);
+            Tracepoint::Migrate { task: task_ref, dest_cpu, .. } => {
+                self.task(task_ref);
+                self.go(task_ref.pid, dest_cpu);
             }
-            Tracepoint::Exit { task: who } => {
-                let task = self.task(who);
+            Tracepoint::Exit { task: task_ref } => {
+                let task = self.task(task_ref);
                 if !task.on_cpu {
                     task.runnable = false;
-                    self.stand(at_ns, who.pid, false);
+                    self.stand(at_ns, task_ref.pid, false);
                 }
             }
             Tracepoint::Fork { .. } | Tracepoint::Exec { .. } | Tracepoint::Runtime { .. } => {}
@@ -349,13 +349,14 @@ mod tests {
     /// A slice of no length ends no wait; one in which the task blocks does.
     #[test]
     fn a_wait_goes_on_over_a_turn_of_no_length() {
-        let who = |pid: u32| TaskRef { comm: ["idle", "a", "b"][pid as usize], pid, prio: 120 };
+        let task_ref =
+            |pid: u32| TaskRef { comm: ["idle", "a", "b"][pid as usize], pid, prio: 120 };
         let switch = |prev: u32, prev_state, next: u32| Tracepoint::Switch {
-            prev: who(prev),
+            prev: task_ref(prev),
             prev_state,
-            next: who(next),
+            next: task_ref(next),
         };
-        let wakeup = |pid: u32| Tracepoint::Wakeup { task: who(pid), target_cpu: 0 };
+        let wakeup = |pid: u32| Tracepoint::Wakeup { task: task_ref(pid), target_cpu: 0 };
         let (runs_on, sleeps) = (State::Preempted, State::Interruptible);
         let mut antagonists = Antagonists::new("a");
         for (at_ns, tracepoint) in [
@@ -372,7 +373,13 @@ mod tests {
             (11_000_000, switch(2, runs_on, 1)),
         ] {
             let context = Context::Unknown;
-            antagonists.record(&Record { at_ns, cpu: 0, current: who(0), context, tracepoint });
+            antagonists.record(&Record {
+                at_ns,
+                cpu: 0,
+                current: task_ref(0),
+                context,
+                tracepoint,
+            });
         }
         antagonists.finish(12_000_000);
         let table = antagonists.table();
@@ -386,14 +393,14 @@ mod tests {
     /// so that the sum over them is not representable. Sums saturate.
     #[test]
     fn times_as_long_as_can_be_said_are_no_overflow() {
-        let who =
+        let task_ref =
             |pid: u32| TaskRef { comm: ["idle", "a", "b", "c"][pid as usize], pid, prio: 120 };
         let switch = |prev: u32, next: u32| Tracepoint::Switch {
-            prev: who(prev),
+            prev: task_ref(prev),
             prev_state: State::Runnable,
-            next: who(next),
+            next: task_ref(next),
         };
-        let wakeup = |pid: u32| Tracepoint::Wakeup { task: who(pid), target_cpu: 0 };
+        let wakeup = |pid: u32| Tracepoint::Wakeup { task: task_ref(pid), target_cpu: 0 };
         let mut antagonists = Antagonists::new("a");
         let mut others = Antagonists::new("b");
         for (at_ns, tracepoint) in [
@@ -404,7 +411,7 @@ mod tests {
             (u64::MAX, switch(1, 2)),
         ] {
             let context = Context::Unknown;
-            let record = Record { at_ns, cpu: 0, current: who(0), context, tracepoint };
+            let record = Record { at_ns, cpu: 0, current: task_ref(0), context, tracepoint };
             antagonists.record(&record);
             others.record(&record);
         }

@@ -21,14 +21,14 @@ const BUFFER: usize = 1 << 16;
 pub struct Chrome {
     out: Streamed,
     text: String,
-    cpus: Vec<Lane>,
+    cpus: Vec<OpenSlice>,
     /// Flows that have begun and have not reached the slice of the woken task yet.
     flows: BTreeMap<u32, u64>,
     flow: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Lane {
+struct OpenSlice {
     name: String,
     pid: u32,
     prio: i32,
@@ -68,7 +68,7 @@ impl Chrome {
         let mut this = Chrome {
             out: Streamed::new(output),
             text: String::new(),
-            cpus: vec![Lane::default(); header.cpus as usize],
+            cpus: vec![OpenSlice::default(); header.cpus as usize],
             flows: BTreeMap::new(),
             flow: 0,
         };
@@ -121,12 +121,12 @@ impl Sink for Chrome {
         match tracepoint {
             Tracepoint::Switch { next, prev_state, .. } => {
                 if cpu as usize >= self.cpus.len() {
-                    self.cpus.resize(cpu as usize + 1, Lane::default());
+                    self.cpus.resize(cpu as usize + 1, OpenSlice::default());
                 }
-                let lane = &mut self.cpus[cpu as usize];
+                let open_slice = &mut self.cpus[cpu as usize];
                 let ended = std::mem::replace(
-                    lane,
-                    Lane {
+                    open_slice,
+                    OpenSlice {
                         name: next.comm.into(),
                         pid: next.pid,
                         prio: next.prio,
@@ -134,7 +134,7 @@ impl Sink for Chrome {
                     },
                 );
                 if ended.pid != 0 {
-                    let Lane { name, pid, prio, since_ns } = ended;
+                    let OpenSlice { name, pid, prio, since_ns } = ended;
                     self.event(format_args!(
                         "{{\"ph\":\"X\",\"cat\":\"sched\",\"name\":{},\"pid\":{CPUS},\
                          \"tid\":{tid},\"ts\":{},\"dur\":{},\"args\":{{\"pid\":{pid},\

@@ -145,16 +145,16 @@ impl<O: Observer> Events<O> {
     }
 
     /// Returns the live task with this pid, and updates its name and priority.
-    fn find(&mut self, at_ns: u64, who: TaskRef<'_>) -> Option<TaskId> {
-        let task = *self.by_pid.get(&who.pid)?;
+    fn find(&mut self, at_ns: u64, task_ref: TaskRef<'_>) -> Option<TaskId> {
+        let task = *self.by_pid.get(&task_ref.pid)?;
         if *self.stage(task) == Stage::Dead {
             return None;
         }
         let known = &mut self.tasks[task.index()];
-        if known.name != who.comm {
-            known.name = who.comm.into();
+        if known.name != task_ref.comm {
+            known.name = task_ref.comm.into();
         }
-        let attr = attr(who.prio);
+        let attr = attr(task_ref.prio);
         if known.attr != attr {
             known.attr = attr;
             self.observer.on(at_ns, Event::AttrChanged { task, attr: &attr });
@@ -199,13 +199,13 @@ impl<O: Observer> Events<O> {
         self.observer.on(at_ns, Event::woken(task, CpuId(cpu), waker));
     }
 
-    /// Makes `who` wait on `cpu`, whatever its state was.
-    fn waits(&mut self, at_ns: u64, cpu: u32, who: TaskRef<'_>) -> Option<TaskId> {
-        if who.pid == 0 {
+    /// Makes `task_ref` wait on `cpu`, whatever its state was.
+    fn waits(&mut self, at_ns: u64, cpu: u32, task_ref: TaskRef<'_>) -> Option<TaskId> {
+        if task_ref.pid == 0 {
             return None;
         }
-        let Some(task) = self.find(at_ns, who) else {
-            return Some(self.born(at_ns, who.pid, who.prio, who.comm, cpu));
+        let Some(task) = self.find(at_ns, task_ref) else {
+            return Some(self.born(at_ns, task_ref.pid, task_ref.prio, task_ref.comm, cpu));
         };
         let interrupt = Waker::Interrupt { cpu: CpuId(cpu) };
         match *self.stage(task) {
@@ -226,20 +226,20 @@ impl<O: Observer> Events<O> {
         Some(task)
     }
 
-    /// Makes `who` the current task of `cpu` if another was assumed to be.
-    fn runs(&mut self, at_ns: u64, cpu: u32, who: TaskRef<'_>) {
+    /// Makes `task_ref` the current task of `cpu` if another was assumed to be.
+    fn runs(&mut self, at_ns: u64, cpu: u32, task_ref: TaskRef<'_>) {
         let believed = self.running.get(&cpu).copied();
-        if believed.map_or(0, |task| self.tasks[task.index()].pid) == who.pid {
+        if believed.map_or(0, |task| self.tasks[task.index()].pid) == task_ref.pid {
             return;
         }
         if let Some(believed) = believed {
             self.blocked(at_ns, cpu, believed, BlockReason::Interruptible);
-            if who.pid == 0 {
+            if task_ref.pid == 0 {
                 self.switched(at_ns, cpu, Some(believed), false, None);
                 return;
             }
         }
-        let task = self.waits(at_ns, cpu, who);
+        let task = self.waits(at_ns, cpu, task_ref);
         self.switched(at_ns, cpu, believed, false, task);
     }
 
@@ -335,14 +335,14 @@ impl<O: Observer> Events<O> {
         cpu: u32,
         current: TaskRef<'_>,
         in_interrupt: bool,
-        who: TaskRef<'_>,
+        task_ref: TaskRef<'_>,
         target_cpu: u32,
     ) {
-        if who.pid == 0 {
+        if task_ref.pid == 0 {
             return;
         }
-        let Some(task) = self.find(at_ns, who) else {
-            self.born(at_ns, who.pid, who.prio, who.comm, target_cpu);
+        let Some(task) = self.find(at_ns, task_ref) else {
+            self.born(at_ns, task_ref.pid, task_ref.prio, task_ref.comm, target_cpu);
             return;
         };
         if *self.stage(task) == Stage::Asleep {

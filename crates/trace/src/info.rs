@@ -84,7 +84,7 @@ impl Info {
                     "contexts: read perf.data or trace.dat itself, or ftrace's text with flags",
                 ),
             ),
-            ("which task is whose child", missing(has("sched_process_fork"), "sched_process_fork")),
+            ("parents of tasks", missing(has("sched_process_fork"), "sched_process_fork")),
             ("when programs begin", missing(has("sched_process_exec"), "sched_process_exec")),
             (
                 "where woken tasks were put",
@@ -125,10 +125,10 @@ impl Sink for Info {
                         if !self.names.contains_key(name.as_str()) {
                             self.names.insert(name.clone(), NameInfo::default());
                         }
-                        if let Some(seen) = self.names.get_mut(name.as_str()) {
-                            seen.cpu_ns += ran_ns;
-                            seen.switches_in += 1;
-                            seen.tasks += u64::from(seen.pids.insert(pid));
+                        if let Some(named) = self.names.get_mut(name.as_str()) {
+                            named.cpu_ns += ran_ns;
+                            named.switches_in += 1;
+                            named.tasks += u64::from(named.pids.insert(pid));
                         }
                     }
                 }

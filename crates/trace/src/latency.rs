@@ -44,7 +44,7 @@ impl Default for Options {
 #[derive(Clone, Debug, Default)]
 pub struct Latency {
     tasks: BTreeMap<u32, Task>,
-    lanes: Vec<Option<u64>>,
+    switched_ns: Vec<Option<u64>>,
     /// Whether the trace records the time that tasks were charged.
     has_runtimes: bool,
     /// CPU that the measurement is limited to.
@@ -111,11 +111,12 @@ impl Latency {
         Latency { only_cpu: Some(cpu), ..Latency::default() }
     }
 
-    fn task(&mut self, who: TaskRef<'_>) -> &mut Task {
+    fn task(&mut self, task_ref: TaskRef<'_>) -> &mut Task {
         let order = self.tasks.len();
-        let task = self.tasks.entry(who.pid).or_insert_with(|| Task { order, ..Task::default() });
-        if crate::names::is_other(&task.name, who.comm) {
-            task.name = who.comm.into();
+        let task =
+            self.tasks.entry(task_ref.pid).or_insert_with(|| Task { order, ..Task::default() });
+        if crate::names::is_other(&task.name, task_ref.comm) {
+            task.name = task_ref.comm.into();
         }
         task
     }
@@ -243,10 +244,10 @@ impl Sink for Latency {
         match tracepoint {
             Tracepoint::Switch { prev, prev_state, next } => {
                 let cpu = cpu as usize;
-                if cpu >= self.lanes.len() {
-                    self.lanes.resize(cpu + 1, None);
+                if cpu >= self.switched_ns.len() {
+                    self.switched_ns.resize(cpu + 1, None);
                 }
-                let since_ns = self.lanes[cpu].replace(at_ns).unwrap_or(at_ns);
+                let since_ns = self.switched_ns[cpu].replace(at_ns).unwrap_or(at_ns);
                 let task = self.task(prev);
                 let ran_ns = if counts { at_ns - since_ns } else { 0 };
                 task.row.runtime_ns = task.row.runtime_ns.saturating_add(ran_ns);

@@ -179,9 +179,9 @@ impl Perfetto {
 
 /// `SchedSwitch`. The idle task of each CPU has the CPU in its name.
 fn switch(event: &mut Vec<u8>, prev: TaskRef<'_>, state: State, next: TaskRef<'_>, cpu: usize) {
-    let name = |out: &mut Vec<u8>, field: u32, who: TaskRef<'_>| match who.pid {
+    let name = |out: &mut Vec<u8>, field: u32, task_ref: TaskRef<'_>| match task_ref.pid {
         0 => bytes(out, field, format!("swapper/{cpu}").as_bytes()),
-        _ => bytes(out, field, who.comm.as_bytes()),
+        _ => bytes(out, field, task_ref.comm.as_bytes()),
     };
     message(event, 4, |switch| {
         name(switch, 1, prev);
@@ -202,9 +202,9 @@ fn task(out: &mut Vec<u8>, task: TaskRef<'_>) {
 }
 
 /// `SchedWaking` and the other wakeup events.
-fn wakeup(event: &mut Vec<u8>, field: u32, who: TaskRef<'_>, target_cpu: u32) {
+fn wakeup(event: &mut Vec<u8>, field: u32, task_ref: TaskRef<'_>, target_cpu: u32) {
     message(event, field, |wakeup| {
-        task(wakeup, who);
+        task(wakeup, task_ref);
         number(wakeup, 4, 1);
         number(wakeup, 5, target_cpu.into());
     });
@@ -253,9 +253,9 @@ impl Sink for Perfetto {
                 Tracepoint::WakeupNew { task, target_cpu } => {
                     wakeup(event, 114, task, target_cpu);
                 }
-                Tracepoint::Migrate { task: who, orig_cpu, dest_cpu } => {
+                Tracepoint::Migrate { task: task_ref, orig_cpu, dest_cpu } => {
                     message(event, 491, |migrate| {
-                        task(migrate, who);
+                        task(migrate, task_ref);
                         number(migrate, 4, orig_cpu.into());
                         number(migrate, 5, dest_cpu.into());
                     });

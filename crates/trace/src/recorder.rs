@@ -73,7 +73,7 @@ struct CpuState {
 }
 
 impl Row {
-    fn who(&self, task: TaskId) -> TaskRef<'_> {
+    fn task_ref(&self, task: TaskId) -> TaskRef<'_> {
         TaskRef { comm: &self.comm, pid: pid(task), prio: self.prio }
     }
 }
@@ -109,8 +109,8 @@ impl<S: Sink> Recorder<S> {
     /// simulates that machine; this crate does not.)
     pub fn fluid_lag(&mut self, at_ns: u64, task: TaskId, lag_ns: i64) {
         self.row(task);
-        let who = self.tasks[task.index()].who(task);
-        self.sink.lag(at_ns, who, LagAccount::Fluid, lag_ns);
+        let task_ref = self.tasks[task.index()].task_ref(task);
+        self.sink.lag(at_ns, task_ref, LagAccount::Fluid, lag_ns);
     }
 
     fn row(&mut self, task: TaskId) -> &mut Row {
@@ -120,7 +120,7 @@ impl<S: Sink> Recorder<S> {
         &mut self.tasks[task.index()]
     }
 
-    fn lane(&mut self, cpu: u32) -> &mut CpuState {
+    fn cpu_state(&mut self, cpu: u32) -> &mut CpuState {
         if cpu as usize >= self.cpus.len() {
             self.cpus.resize(cpu as usize + 1, CpuState::default());
         }
@@ -128,7 +128,7 @@ impl<S: Sink> Recorder<S> {
     }
 
     /// Reports a tracepoint about `tasks` (passed to `make`), in the context of `cpu`.
-    fn tell(
+    fn emit(
         &mut self,
         at_ns: u64,
         cpu: u32,
@@ -136,24 +136,24 @@ impl<S: Sink> Recorder<S> {
         tasks: [Option<TaskId>; 2],
         make: impl for<'a> FnOnce([TaskRef<'a>; 2]) -> Tracepoint<'a>,
     ) {
-        let lane = *self.lane(cpu);
+        let cpu_state = *self.cpu_state(cpu);
         for task in tasks.into_iter().flatten() {
             self.row(task);
         }
-        let who = |task: Option<TaskId>| -> TaskRef<'_> {
-            task.map_or(TaskRef::IDLE, |task| self.tasks[task.index()].who(task))
+        let task_ref = |task: Option<TaskId>| -> TaskRef<'_> {
+            task.map_or(TaskRef::IDLE, |task| self.tasks[task.index()].task_ref(task))
         };
         let record = Record {
             at_ns,
             cpu,
-            current: who(lane.current),
+            current: task_ref(cpu_state.current),
             context: if in_interrupt { Context::Hard } else { Context::Task },
-            tracepoint: make(tasks.map(who)),
+            tracepoint: make(tasks.map(task_ref)),
         };
         self.sink.record(&record);
     }
 
-    fn tell_of(
+    fn emit_of(
         &mut self,
         at_ns: u64,
         cpu: u32,
@@ -161,15 +161,16 @@ impl<S: Sink> Recorder<S> {
         task: TaskId,
         make: impl for<'a> FnOnce(TaskRef<'a>) -> Tracepoint<'a>,
     ) {
-        self.tell(at_ns, cpu, in_interrupt, [Some(task), None], |[task, _]| make(task));
+        self.emit(at_ns, cpu, in_interrupt, [Some(task), None], |[task, _]| make(task));
     }
 
     /// Counts one task more or less on `cpu`.
     fn count(&mut self, cpu: u32, more: bool) {
-        let lane = self.lane(cpu);
-        lane.tasks = if more { lane.tasks + 1 } else { lane.tasks.saturating_sub(1) };
-        if !lane.is_changed {
-            lane.is_changed = true;
+        let cpu_state = self.cpu_state(cpu);
+        cpu_state.tasks =
+            if more { cpu_state.tasks + 1 } else { cpu_state.tasks.saturating_sub(1) };
+        if !cpu_state.is_changed {
+            cpu_state.is_changed = true;
             self.changed.push(cpu);
         }
     }
@@ -196,11 +197,11 @@ impl<S: Sink> Recorder<S> {
     /// Reports the lengths of queues at the end of the last nanosecond in which they changed.
     fn report_lengths(&mut self) {
         for cpu in self.changed.drain(..) {
-            let lane = &mut self.cpus[cpu as usize];
-            lane.is_changed = false;
-            if lane.reported != Some(lane.tasks) {
-                lane.reported = Some(lane.tasks);
-                self.sink.queue_length(self.changed_ns, cpu, lane.tasks);
+            let cpu_state = &mut self.cpus[cpu as usize];
+            cpu_state.is_changed = false;
+            if cpu_state.reported != Some(cpu_state.tasks) {
+                cpu_state.reported = Some(cpu_state.tasks);
+                self.sink.queue_length(self.changed_ns, cpu, cpu_state.tasks);
             }
         }
     }
@@ -230,7 +231,7 @@ impl<S: Sink> Recorder<S> {
         );
         if let Some(parent) = parent {
             let cpu = self.row(parent).cpu;
-            self.tell(at_ns, cpu, false, [Some(parent), Some(task)], |[parent, child]| {
+            self.emit(at_ns, cpu, false, [Some(parent), Some(task)], |[parent, child]| {
                 Tracepoint::Fork { parent, child }
             });
         }
@@ -238,7 +239,7 @@ impl<S: Sink> Recorder<S> {
 
     /// The task keeps its name: the new program has no name of its own.
     fn execed(&mut self, at_ns: u64, task: TaskId, cpu: u32) {
-        self.tell_of(at_ns, cpu, false, task, |task| Tracepoint::Exec {
+        self.emit_of(at_ns, cpu, false, task, |task| Tracepoint::Exec {
             filename: task.comm,
             pid: task.pid,
         });
@@ -250,20 +251,20 @@ impl<S: Sink> Recorder<S> {
             Waker::Process { cpu } | Waker::Task { cpu, .. } => (cpu.0, false),
         };
         let last = self.row(task).cpu;
-        self.tell_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Waking {
+        self.emit_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Waking {
             task,
             target_cpu: last,
         });
         self.migrated(at_ns, by, in_interrupt, task, target_cpu);
         self.set_runnable(task, true);
-        self.tell_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Wakeup { task, target_cpu });
+        self.emit_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Wakeup { task, target_cpu });
     }
 
     /// Moves `task` to the queue of `to`, if it is not there.
     fn migrated(&mut self, at_ns: u64, by: u32, in_interrupt: bool, task: TaskId, to: u32) {
         let from = self.row(task).cpu;
         if from != to {
-            self.tell_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Migrate {
+            self.emit_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Migrate {
                 task,
                 orig_cpu: from,
                 dest_cpu: to,
@@ -284,12 +285,12 @@ impl<S: Sink> Recorder<S> {
             Some(prev) if !prev_runnable => self.row(prev).leaves,
             _ => State::Runnable,
         };
-        self.tell(at_ns, cpu, false, [prev, next], |[prev, next]| Tracepoint::Switch {
+        self.emit(at_ns, cpu, false, [prev, next], |[prev, next]| Tracepoint::Switch {
             prev,
             prev_state,
             next,
         });
-        self.lane(cpu).current = next;
+        self.cpu_state(cpu).current = next;
         if let Some(next) = next {
             // With one queue for all CPUs, no event reports that a task moves from one CPU to
             // another.
@@ -323,7 +324,7 @@ impl<S: Sink> Observer for Recorder<S> {
             Event::Started { task, cpu: CpuId(cpu), .. } => {
                 self.row(task).cpu = cpu;
                 self.set_runnable(task, true);
-                self.tell_of(at_ns, cpu, false, task, |task| Tracepoint::WakeupNew {
+                self.emit_of(at_ns, cpu, false, task, |task| Tracepoint::WakeupNew {
                     task,
                     target_cpu: cpu,
                 });
@@ -339,7 +340,7 @@ impl<S: Sink> Observer for Recorder<S> {
                     BlockReason::Dead => State::Zombie,
                 };
                 if reason == BlockReason::Dead {
-                    self.tell_of(at_ns, cpu.0, false, task, |task| Tracepoint::Exit { task });
+                    self.emit_of(at_ns, cpu.0, false, task, |task| Tracepoint::Exit { task });
                 }
             }
             Event::Execed { task, cpu } => self.execed(at_ns, task, cpu.0),
@@ -349,7 +350,7 @@ impl<S: Sink> Observer for Recorder<S> {
                     let cpu = row.cpu;
                     row.leaves = State::Zombie;
                     self.set_runnable(task, false);
-                    self.tell_of(at_ns, cpu, false, task, |task| Tracepoint::Exit { task });
+                    self.emit_of(at_ns, cpu, false, task, |task| Tracepoint::Exit { task });
                 }
             }
             Event::Switched { cpu, prev, prev_runnable, next, .. } => {
@@ -363,8 +364,8 @@ impl<S: Sink> Observer for Recorder<S> {
                     let lag = candidate.terms.iter().find(|term| term.name == "lag_ns");
                     if let (Chosen::Task(task), Some(term)) = (candidate.who, lag) {
                         self.row(task);
-                        let who = self.tasks[task.index()].who(task);
-                        self.sink.lag(at_ns, who, LagAccount::Scheduler, term.value);
+                        let task_ref = self.tasks[task.index()].task_ref(task);
+                        self.sink.lag(at_ns, task_ref, LagAccount::Scheduler, term.value);
                     }
                 }
             }

@@ -119,8 +119,8 @@ fn line(out: &mut String, form: TextForm, record: &Record<'_>) -> std::fmt::Resu
 }
 
 /// Writes `comm= pid= prio=`, with a prefix.
-fn who(out: &mut String, prefix: &str, who: TaskRef<'_>, cpu: u32) -> std::fmt::Result {
-    let TaskRef { comm, pid, prio } = who;
+fn write_task(out: &mut String, prefix: &str, task: TaskRef<'_>, cpu: u32) -> std::fmt::Result {
+    let TaskRef { comm, pid, prio } = task;
     write!(out, "{prefix}comm={comm}")?;
     if pid == 0 {
         write!(out, "/{cpu}")?;
@@ -132,18 +132,18 @@ fn who(out: &mut String, prefix: &str, who: TaskRef<'_>, cpu: u32) -> std::fmt::
 fn body(out: &mut String, cpu: u32, tracepoint: &Tracepoint<'_>) -> std::fmt::Result {
     match *tracepoint {
         Tracepoint::Switch { prev, prev_state, next } => {
-            who(out, "prev_", prev, cpu)?;
+            write_task(out, "prev_", prev, cpu)?;
             write!(out, " prev_state={} ==> ", prev_state.letters())?;
-            who(out, "next_", next, cpu)
+            write_task(out, "next_", next, cpu)
         }
         Tracepoint::Waking { task, target_cpu }
         | Tracepoint::Wakeup { task, target_cpu }
         | Tracepoint::WakeupNew { task, target_cpu } => {
-            who(out, "", task, cpu)?;
+            write_task(out, "", task, cpu)?;
             write!(out, " target_cpu={target_cpu:03}")
         }
         Tracepoint::Migrate { task, orig_cpu, dest_cpu } => {
-            who(out, "", task, cpu)?;
+            write_task(out, "", task, cpu)?;
             write!(out, " orig_cpu={orig_cpu} dest_cpu={dest_cpu}")
         }
         Tracepoint::Fork { parent, child } => {
@@ -153,7 +153,7 @@ fn body(out: &mut String, cpu: u32, tracepoint: &Tracepoint<'_>) -> std::fmt::Re
         Tracepoint::Exec { filename, pid } => {
             write!(out, "filename={filename} pid={pid} old_pid={pid}")
         }
-        Tracepoint::Exit { task } => who(out, "", task, cpu),
+        Tracepoint::Exit { task } => write_task(out, "", task, cpu),
         Tracepoint::Runtime { task, runtime_ns } => {
             write!(out, "comm={} pid={} runtime={runtime_ns} [ns]", task.comm, task.pid)
         }

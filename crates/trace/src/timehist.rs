@@ -88,7 +88,7 @@ pub struct Timehist<L> {
     lines: L,
     tasks: BTreeMap<u32, Task>,
     /// Idle time and beginning of the present idle period, by CPU.
-    lanes: Vec<CpuState>,
+    cpu_states: Vec<CpuState>,
     began_ns: Option<u64>,
     end_ns: u64,
     switches: u64,
@@ -194,7 +194,7 @@ impl<L: Lines> Timehist<L> {
             cpus,
             lines,
             tasks: BTreeMap::new(),
-            lanes: vec![CpuState::default(); cpus as usize],
+            cpu_states: vec![CpuState::default(); cpus as usize],
             began_ns: None,
             end_ns: 0,
             switches: 0,
@@ -269,11 +269,12 @@ impl<L: Lines> Timehist<L> {
         }
     }
 
-    fn task(&mut self, who: TaskRef<'_>) -> &mut Task {
+    fn task(&mut self, task_ref: TaskRef<'_>) -> &mut Task {
         let order = self.tasks.len();
-        let task = self.tasks.entry(who.pid).or_insert_with(|| Task { order, ..Task::default() });
-        if crate::names::is_other(&task.name, who.comm) {
-            task.name = who.comm.into();
+        let task =
+            self.tasks.entry(task_ref.pid).or_insert_with(|| Task { order, ..Task::default() });
+        if crate::names::is_other(&task.name, task_ref.comm) {
+            task.name = task_ref.comm.into();
         }
         task
     }
@@ -283,17 +284,17 @@ impl<L: Lines> Timehist<L> {
         self.options.cpus.is_empty() || self.options.cpus.contains(&cpu)
     }
 
-    /// Whether lines about `who` on `cpu` are selected.
-    fn is_wanted(&self, who: TaskRef<'_>, cpu: u32) -> bool {
-        let tgid = self.tasks.get(&who.pid).and_then(|task| task.tgid).unwrap_or(who.pid);
-        let process = self.tasks.get(&tgid).map_or(who.comm, |task| task.name.as_str());
+    /// Whether lines about `task_ref` on `cpu` are selected.
+    fn is_wanted(&self, task_ref: TaskRef<'_>, cpu: u32) -> bool {
+        let tgid = self.tasks.get(&task_ref.pid).and_then(|task| task.tgid).unwrap_or(task_ref.pid);
+        let process = self.tasks.get(&tgid).map_or(task_ref.comm, |task| task.name.as_str());
         let Options { pids, tids, .. } = &self.options;
         let by_number = |list: &[String], pid: u32, name: &str| {
             list.iter().any(|wanted| crate::names::means(wanted, pid, name))
         };
         let wanted = (pids.is_empty() && tids.is_empty())
             || by_number(pids, tgid, process)
-            || by_number(tids, who.pid, who.comm);
+            || by_number(tids, task_ref.pid, task_ref.comm);
         wanted && self.is_seen(cpu)
     }
 
@@ -315,18 +316,18 @@ impl<L: Lines> Timehist<L> {
         next: TaskRef<'_>,
     ) {
         let &Record { at_ns, cpu, .. } = record;
-        if cpu as usize >= self.lanes.len() {
-            self.lanes.resize(cpu as usize + 1, CpuState::default());
-            self.cpus = self.lanes.len() as u32;
+        if cpu as usize >= self.cpu_states.len() {
+            self.cpu_states.resize(cpu as usize + 1, CpuState::default());
+            self.cpus = self.cpu_states.len() as u32;
         }
         self.switches += u64::from(!self.is_closing && self.is_seen(cpu));
-        let lane = &mut self.lanes[cpu as usize];
-        let since_ns = lane.last_ns.replace(at_ns);
-        lane.has_switched = true;
-        lane.idles_since_ns = (next.pid == 0).then_some(at_ns);
+        let cpu_state = &mut self.cpu_states[cpu as usize];
+        let since_ns = cpu_state.last_ns.replace(at_ns);
+        cpu_state.has_switched = true;
+        cpu_state.idles_since_ns = (next.pid == 0).then_some(at_ns);
         if prev.pid == 0 {
-            lane.idle_ns =
-                lane.idle_ns.saturating_add(since_ns.map_or(0, |since_ns| at_ns - since_ns));
+            cpu_state.idle_ns =
+                cpu_state.idle_ns.saturating_add(since_ns.map_or(0, |since_ns| at_ns - since_ns));
             self.task(next);
             return;
         }
@@ -403,12 +404,12 @@ impl<L: Lines> Timehist<L> {
         self.lines.line(&line);
     }
 
-    fn wakeup(&mut self, record: &Record<'_>, who: TaskRef<'_>, tells: bool) {
-        let task = self.task(who);
+    fn wakeup(&mut self, record: &Record<'_>, task_ref: TaskRef<'_>, tells: bool) {
+        let task = self.task(task_ref);
         task.ready_ns.get_or_insert(record.at_ns);
         if self.options.wakeups && tells {
-            let shown = self.tasks[&who.pid].shown(who.pid);
-            self.note(record, ' ', who, format_args!("awakened: {shown}"));
+            let shown = self.tasks[&task_ref.pid].shown(task_ref.pid);
+            self.note(record, ' ', task_ref, format_args!("awakened: {shown}"));
         }
     }
 
@@ -460,8 +461,8 @@ impl<L: Lines> Timehist<L> {
         // Only slices on selected CPUs were counted.
         let a_cpu = self.options.cpus.first().copied().unwrap_or(0);
         let wanted = |pid: u32, task: &Task| {
-            let who = TaskRef { comm: &task.name, pid, prio: 120 };
-            pid != 0 && task.runs.count > 0 && self.is_wanted(who, a_cpu)
+            let task_ref = TaskRef { comm: &task.name, pid, prio: 120 };
+            pid != 0 && task.runs.count > 0 && self.is_wanted(task_ref, a_cpu)
         };
         let mut listed: Vec<(u32, &Task)> =
             self.tasks.iter().map(|(&pid, task)| (pid, task)).collect();
@@ -482,16 +483,17 @@ impl<L: Lines> Timehist<L> {
         rows(&mut out, true, "no terminated tasks");
         out.push_str("\nIdle stats:\n");
         let span_ns = self.end_ns - self.began_ns.unwrap_or(self.end_ns);
-        let seen = self.lanes.iter().enumerate().filter(|(cpu, _)| self.is_seen(*cpu as u32));
-        for (cpu, lane) in seen {
+        let selected =
+            self.cpu_states.iter().enumerate().filter(|(cpu, _)| self.is_seen(*cpu as u32));
+        for (cpu, cpu_state) in selected {
             // For a CPU that was never idle, perf prints the second line, too.
-            if lane.has_switched || lane.idle_ns > 0 {
-                let share = 100.0 * lane.idle_ns as f64 / span_ns.max(1) as f64;
+            if cpu_state.has_switched || cpu_state.idle_ns > 0 {
+                let share = 100.0 * cpu_state.idle_ns as f64 / span_ns.max(1) as f64;
                 let _ = writeln!(
                     out,
                     "    CPU {cpu:>2} idle for {:>6}.{:03}  msec  ({share:>6.2}%)",
-                    lane.idle_ns / 1_000_000,
-                    lane.idle_ns / 1_000 % 1_000
+                    cpu_state.idle_ns / 1_000_000,
+                    cpu_state.idle_ns / 1_000 % 1_000
                 );
             } else {
                 let _ = writeln!(out, "    CPU {cpu:>2} idle entire time window");
@@ -507,7 +509,7 @@ impl<L: Lines> Timehist<L> {
             self.switches,
             ms(sum_ns),
             ms(span_ns),
-            self.lanes.len()
+            self.cpu_states.len()
         );
         for line in out.split_inclusive('\n') {
             self.lines.line(line);
@@ -552,12 +554,12 @@ impl<L: Lines> Sink for Timehist<L> {
 
     fn online(&mut self, at_ns: u64, cpu: u32, online: bool) {
         self.began_ns.get_or_insert(at_ns);
-        let Some(lane) = self.lanes.get_mut(cpu as usize) else { return };
-        if !online && let Some(since_ns) = lane.idles_since_ns {
-            lane.idle_ns = lane.idle_ns.saturating_add(at_ns - since_ns);
+        let Some(cpu_state) = self.cpu_states.get_mut(cpu as usize) else { return };
+        if !online && let Some(since_ns) = cpu_state.idles_since_ns {
+            cpu_state.idle_ns = cpu_state.idle_ns.saturating_add(at_ns - since_ns);
         }
-        lane.last_ns = online.then_some(at_ns);
-        lane.idles_since_ns = lane.last_ns;
+        cpu_state.last_ns = online.then_some(at_ns);
+        cpu_state.idles_since_ns = cpu_state.last_ns;
     }
 
     fn closing(&mut self, _at_ns: u64) {
@@ -568,9 +570,9 @@ impl<L: Lines> Sink for Timehist<L> {
         self.end_ns = self.end_ns.max(at_ns);
         // When a trace ends, the length of the last idle period is unknown; when a run ends, it is
         // known.
-        for lane in self.lanes.iter_mut().filter(|_| self.is_closing) {
-            if let Some(since_ns) = lane.idles_since_ns.take() {
-                lane.idle_ns = lane.idle_ns.saturating_add(at_ns - since_ns);
+        for cpu_state in self.cpu_states.iter_mut().filter(|_| self.is_closing) {
+            if let Some(since_ns) = cpu_state.idles_since_ns.take() {
+                cpu_state.idle_ns = cpu_state.idle_ns.saturating_add(at_ns - since_ns);
             }
         }
         if self.options.summary_only || self.options.with_summary {

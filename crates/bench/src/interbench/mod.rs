@@ -1,7 +1,7 @@
-//! interbench: how late interactive tasks come, with one load after another beside them (Con
+//! interbench: how late interactive tasks run, with one concurrent load after the other (Con
 //! Kolivas, 2005; release 0.31).
 //!
-//! A run is one measured task beside one load: the load is let go, a second later the task, and
+//! A run is one measured task with one load: the load is released, a second later the task, and
 //! after 30 s both are told to stop. The controller makes these runs one after the other and forks
 //! new processes for each.
 //!
@@ -22,7 +22,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::rc::Rc;
 use step::{Counts, Demand};
-use tasks::{Manner, Strings, Terms, Work};
+use tasks::{Controls, Environment, TaskScheduling, Work};
 
 /// See the module.
 pub struct Interbench;
@@ -42,7 +42,7 @@ const PARAMETERS: &[Parameter] = &[
             "hack", "custom",
         ],
         "all",
-        "the load beside it; hack (hackbench 50) is not among all",
+        "the concurrent load; `all` does not include hack (hackbench 50)",
     )
     .short('w'),
     Parameter::whole("time", (1, 100_000), "30", "seconds of each run, rounded up to tens")
@@ -51,8 +51,8 @@ const PARAMETERS: &[Parameter] = &[
         .short('L'),
     Parameter::real("bench-nice", (-20.0, 19.0), "0", "nice value of the measured task").short('B'),
     Parameter::real("load-nice", (-20.0, 19.0), "0", "nice value of the load").short('N'),
-    Parameter::flag("realtime", "measures under SCHED_FIFO 95, and prints us").short('r'),
-    Parameter::flag("uniprocessor", "all on CPU 0, but for the timekeepers").short('u'),
+    Parameter::flag("realtime", "measure under SCHED_FIFO 95, and print us").short('r'),
+    Parameter::flag("uniprocessor", "all on CPU 0, except the timekeepers").short('u'),
     Parameter::real(
         "custom-percent",
         (0.0, 100.0),
@@ -66,43 +66,43 @@ const PARAMETERS: &[Parameter] = &[
         "timekeepers",
         &["fifo", "meant", "normal"],
         "fifo",
-        "who is SCHED_FIFO: all timekeepers, as in 0.31; only the measured task's, as meant; nobody, the controller neither",
+        "which timekeepers are SCHED_FIFO: all, as in 0.31; only that of the measured task, as intended; none, nor the controller",
     ),
     Parameter::whole("ram", (64, 16_777_216), "1024", "memory, MiB"),
     Parameter::whole("swap", (0, 16_777_216), "2048", "swap space, MiB; 0 turns Memload off"),
     Parameter::real("hop", (0.1, 1000.0), "5", "CPU time for passing Ring's token on, us"),
 ];
 
-/// What is measured.
+/// Measured tasks.
 const BENCHES: &[&str] = &["Audio", "Video", "X", "Gaming", "Custom"];
-/// What runs beside it.
+/// Concurrent loads.
 const LOADS: &[&str] = &[
     "None", "Video", "X", "Burn", "Write", "Read", "Ring", "Compile", "Memload", "Hack", "Custom",
 ];
 
-/// The priorities of the controller, of timekeepers and of tasks that are measured under a
-/// real-time policy.
+/// Priorities of the controller, of timekeepers, and of tasks that are measured under a real-time
+/// policy.
 const CONTROLLER: SchedAttr = SchedAttr::realtime(Policy::Fifo, 99);
 const TIMEKEEPER: SchedAttr = SchedAttr::realtime(Policy::Fifo, 96);
 const MEASURED: SchedAttr = SchedAttr::realtime(Policy::Fifo, 95);
 
-/// A run of one task beside one load.
+/// Run of one task with one load.
 struct Pair {
     bench: &'static str,
     load: &'static str,
     counts: Rc<RefCell<Counts>>,
-    /// It is over, and its counts are there.
+    /// Whether it is over and its counts are complete.
     over: Cell<bool>,
 }
 
-/// All that holds for every run.
+/// Settings of all runs.
 struct Setting {
     pairs: Vec<Pair>,
     time_s: u64,
-    terms: Terms,
+    terms: Environment,
     custom: Demand,
-    bench_manner: Manner,
-    load_manner: Manner,
+    bench_manner: TaskScheduling,
+    load_manner: TaskScheduling,
     realtime: bool,
     /// Whether the controller becomes SCHED_FIFO 99.
     fifo: bool,
@@ -114,7 +114,7 @@ impl Benchmark for Interbench {
     }
 
     fn about(&self) -> &'static str {
-        "how late Audio, Video, X and a game come beside one load after another"
+        "how late Audio, Video, X and a game run beside one load after another"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -139,7 +139,7 @@ impl Benchmark for Interbench {
         let setting = Rc::new(Setting::new(values, conditions)?);
         let ready = os.objects().semaphore(SemaphoreKind::Syscall, 0);
         os.start(0, Spawn::new("interbench", controller(setting.clone(), ready)));
-        // Ten times what the runs should take, and a minute each for a hackbench that is under way.
+        // Ten times the expected time of the runs, and a minute each for a hackbench in progress.
         let limit_s = setting.pairs.len() as u64 * ((setting.time_s + 1) * 10 + 60);
         let finish = Box::new(move |_: &crate::End<'_>| findings(&setting));
         Ok(Prepared { limit_ns: Some(limit_s * 1_000_000_000), finish })
@@ -165,7 +165,7 @@ impl Setting {
         Ok(Setting {
             pairs: pairs(values, run_us)?,
             time_s: values.whole("time").div_ceil(10) * 10,
-            terms: Terms {
+            terms: Environment {
                 threads,
                 ram_mib: values.whole("ram"),
                 swap_mib: values.whole("swap"),
@@ -174,12 +174,12 @@ impl Setting {
                 chunk_cpu_ns: (CHUNK_KIB / 4 * costs.block_io_ns).max(1),
             },
             custom: Demand::Constant { run_us, interval_us },
-            bench_manner: Manner {
+            bench_manner: TaskScheduling {
                 attr: if realtime { MEASURED } else { bench_nice },
                 allowed: allowed.clone(),
                 timekeeper: timekeeper(timekeepers != "normal" || realtime, bench_nice),
             },
-            load_manner: Manner {
+            load_manner: TaskScheduling {
                 attr: load_nice,
                 allowed,
                 timekeeper: timekeeper(timekeepers == "fifo", load_nice),
@@ -207,7 +207,7 @@ impl Setting {
     }
 }
 
-/// Which runs to make.
+/// Returns the runs to make.
 fn pairs(values: &Values, custom_run_us: u64) -> Result<Vec<Pair>, BadValue> {
     let (bench, load) = (values.word("bench"), values.word("load"));
     let swap = values.whole("swap") > 0;
@@ -220,13 +220,13 @@ fn pairs(values: &Values, custom_run_us: u64) -> Result<Vec<Pair>, BadValue> {
     if bench == load && bench != "all" {
         return Err(BadValue::new(
             "load",
-            format!("{load} is not run beside itself; give another"),
+            format!("{load} does not run beside itself; give another load"),
         ));
     }
     if bench == "gaming" && values.flag("realtime") {
         return Err(BadValue::new(
             "bench",
-            "Gaming is not measured under a real-time policy; leave --realtime out",
+            "Gaming is not measured under a real-time policy; omit --realtime",
         ));
     }
     let asked = |asked: &str, name: &str| match asked {
@@ -248,13 +248,13 @@ fn pairs(values: &Values, custom_run_us: u64) -> Result<Vec<Pair>, BadValue> {
     Ok(pairs)
 }
 
-/// What the controller does next in a run.
-enum At {
-    /// It is a normal task, so that its children are.
+/// Next step of the controller in a run.
+enum Stage {
+    /// Becomes a normal task, so that its children are.
     Normal,
     Fork,
     ForkLoad,
-    /// It waits until so many processes are ready.
+    /// Waits until this number of processes are ready.
     Ready(u32),
     Lead,
     StartLoad,
@@ -269,20 +269,20 @@ enum At {
 /// Makes one run after the other.
 fn controller(setting: Rc<Setting>, ready: SemaphoreId) -> impl Program + 'static {
     let mut number = 0;
-    let mut at = At::Normal;
-    let mut bench: Option<(Strings, Option<Box<Spawn>>)> = None;
-    let mut load: Option<Strings> = None;
+    let mut at = Stage::Normal;
+    let mut bench: Option<(Controls, Option<Box<Spawn>>)> = None;
+    let mut load: Option<Controls> = None;
     move |os: &mut Context<'_>| {
         loop {
             let Some(pair) = setting.pairs.get(number) else { return Step::Exit };
             match at {
-                At::Normal => {
-                    at = At::Fork;
+                Stage::Normal => {
+                    at = Stage::Fork;
                     if setting.fifo && number > 0 {
                         return Step::SetAttr(os.task(), Box::default());
                     }
                 }
-                At::Fork => {
+                Stage::Fork => {
                     let bench_strings = strings(os, ready);
                     let work = setting.work(pair.bench);
                     let manner = &setting.bench_manner;
@@ -296,7 +296,7 @@ fn controller(setting: Rc<Setting>, ready: SemaphoreId) -> impl Program + 'stati
                         counts,
                     );
                     bench = Some((bench_strings, Some(Box::new(spawn))));
-                    at = At::ForkLoad;
+                    at = Stage::ForkLoad;
                     if pair.load != "None" {
                         let strings = strings(os, ready);
                         let work = setting.work(pair.load);
@@ -313,74 +313,74 @@ fn controller(setting: Rc<Setting>, ready: SemaphoreId) -> impl Program + 'stati
                         return Step::Fork(Box::new(spawn));
                     }
                 }
-                At::ForkLoad => {
-                    at = At::Ready(if load.is_some() { 2 } else { 1 });
+                Stage::ForkLoad => {
+                    at = Stage::Ready(if load.is_some() { 2 } else { 1 });
                     if let Some(spawn) = bench.as_mut().and_then(|(_, spawn)| spawn.take()) {
                         return Step::Fork(spawn);
                     }
                 }
-                At::Ready(0) => at = At::Lead,
-                At::Ready(left) => {
-                    at = At::Ready(left - 1);
+                Stage::Ready(0) => at = Stage::Lead,
+                Stage::Ready(left) => {
+                    at = Stage::Ready(left - 1);
                     return Step::Wait(ready);
                 }
-                At::Lead => {
-                    at = At::StartLoad;
+                Stage::Lead => {
+                    at = Stage::StartLoad;
                     if setting.fifo {
                         return Step::SetAttr(os.task(), Box::new(CONTROLLER));
                     }
                 }
-                At::StartLoad => {
-                    at = At::Second;
+                Stage::StartLoad => {
+                    at = Stage::Second;
                     if let Some(load) = &load {
                         return Step::Open(load.start);
                     }
                 }
-                At::Second => {
-                    at = At::StartBench;
+                Stage::Second => {
+                    at = Stage::StartBench;
                     return Step::Sleep(1_000_000_000);
                 }
-                At::StartBench => {
-                    at = At::Time;
+                Stage::StartBench => {
+                    at = Stage::Time;
                     return Step::Open(start_of(&bench));
                 }
-                At::Time => {
-                    at = At::StopBench;
+                Stage::Time => {
+                    at = Stage::StopBench;
                     return Step::Sleep(setting.time_s * 1_000_000_000);
                 }
-                At::StopBench => {
+                Stage::StopBench => {
                     if let Some((strings, _)) = &bench {
                         strings.stop.set(true);
                     }
-                    at = At::StopLoad;
+                    at = Stage::StopLoad;
                     return Step::WaitChild;
                 }
-                At::StopLoad => {
+                Stage::StopLoad => {
                     pair.over.set(true);
-                    at = At::Over;
+                    at = Stage::Over;
                     if let Some(load) = load.take() {
                         load.stop.set(true);
                         return Step::WaitChild;
                     }
                 }
-                At::Over => {
+                Stage::Over => {
                     number += 1;
-                    at = At::Normal;
+                    at = Stage::Normal;
                 }
             }
         }
     }
 }
 
-fn start_of(bench: &Option<(Strings, Option<Box<Spawn>>)>) -> LatchId {
+fn start_of(bench: &Option<(Controls, Option<Box<Spawn>>)>) -> LatchId {
     bench.as_ref().expect("the task to measure was forked").0.start
 }
 
-fn strings(os: &mut Context<'_>, ready: SemaphoreId) -> Strings {
-    Strings { start: os.objects().latch(), ready, stop: Rc::default() }
+fn strings(os: &mut Context<'_>, ready: SemaphoreId) -> Controls {
+    Controls { start: os.objects().latch(), ready, stop: Rc::default() }
 }
 
-/// What the tasks of a load are called in reports.
+/// Returns the name of the tasks of a load in reports.
 fn load_name(name: &str) -> &'static str {
     match name {
         "Video" => "video load",
@@ -456,8 +456,8 @@ fn findings(setting: &Setting) -> Findings {
     Findings { printed, figures, tables }
 }
 
-/// What X would find with a constant share of a CPU and no delay at wakeups, over `steps` steps
-/// from 0: mean and largest latency, ms.
+/// Returns the result of X with a constant share of a CPU and no delay at wakeups, over `steps`
+/// steps from 0: mean and maximum latency, ms.
 pub fn x_with_share(share: f64, steps: u64) -> (f64, f64) {
     let counts = step::x_with_share(share, steps);
     (counts.mean_us() as f64 / 1e3, counts.max_us() as f64 / 1e3)
@@ -486,7 +486,7 @@ fn line(printed: &mut String, setting: &Setting, load: &str, counts: &Counts, de
     printed.push('\n');
 }
 
-/// A number with three digits that count, as `%.3g` prints it where it needs no exponent.
+/// Formats a number with three significant digits, as `%.3g` prints it where it needs no exponent.
 fn digits(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
@@ -520,13 +520,19 @@ mod tests {
 
     #[test]
     fn every_task_is_measured_beside_every_load_but_itself() {
-        let all = made(&[]).expect("the defaults do");
-        // Audio and Gaming beside nine loads, Video and X beside eight.
+        let all = made(&[]).expect("the defaults are valid");
+        // Audio and Gaming with nine loads, Video and X with eight.
         assert_eq!(all.len(), 34);
         assert!(all.iter().all(|(bench, load)| bench != load));
-        assert_eq!(made(&[("realtime", "true")]).expect("it does").len(), 25);
-        assert_eq!(made(&[("custom-percent", "10")]).expect("it does").len(), 34 + 4 + 9);
-        assert_eq!(made(&[("bench", "x"), ("load", "hack")]).expect("it does"), [("X", "Hack")]);
+        assert_eq!(made(&[("realtime", "true")]).expect("the values are valid").len(), 25);
+        assert_eq!(
+            made(&[("custom-percent", "10")]).expect("the values are valid").len(),
+            34 + 4 + 9
+        );
+        assert_eq!(
+            made(&[("bench", "x"), ("load", "hack")]).expect("the values are valid"),
+            [("X", "Hack")]
+        );
         assert!(made(&[("bench", "x"), ("load", "x")]).is_err());
         assert!(made(&[("load", "custom")]).is_err());
         assert!(made(&[("load", "memload"), ("swap", "0")]).is_err());

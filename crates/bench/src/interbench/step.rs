@@ -1,15 +1,15 @@
-//! One periodic step of interbench: what is late, what was missed, and how long to sleep.
-//! [`Deadlines`] holds the arithmetic and no program; everything is in whole us, as in the real
-//! one.
+//! One periodic step of interbench: lateness, missed deadlines, and the time to sleep.
+//! [`Deadlines`] contains the arithmetic and no program; everything is in whole us, as in the real
+//! program.
 
 use schedlab_measure::Moments;
 
-/// What the emulation of one task has noted so far.
+/// Counts of the emulation of one task so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     /// Latencies, us.
     pub latency: Moments,
-    /// Deadlines met and missed.
+    /// Number of deadlines met and missed.
     pub met: u64,
     pub missed: u64,
     /// Work done, and work not done for lack of time; steps, or us for the game.
@@ -18,13 +18,13 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// The mean latency, us, rounded down as the program does it.
+    /// Returns the mean latency, us, rounded down as in the program.
     pub(super) fn mean_us(&self) -> u64 {
         self.latency.mean().unwrap_or(0)
     }
 
-    /// What the program prints as the standard deviation. It takes the square of the mean where it
-    /// should take the square of the sum, and so prints nearly the root mean square.
+    /// Returns what the program prints as the standard deviation. It uses the square of the mean
+    /// instead of the square of the sum, and so prints nearly the root mean square.
     pub(super) fn printed_deviation_us(&self) -> f64 {
         let count = self.latency.count as f64;
         if count < 2.0 {
@@ -34,7 +34,7 @@ impl Counts {
         ((self.latency.sum_of_squares as f64 - mean * mean / count) / (count - 1.0)).max(0.0).sqrt()
     }
 
-    /// The true standard deviation of the sample.
+    /// Returns the true standard deviation of the sample.
     pub(super) fn deviation_us(&self) -> f64 {
         self.latency.sample_variance().unwrap_or(0.0).max(0.0).sqrt()
     }
@@ -43,63 +43,63 @@ impl Counts {
         if self.latency.count > 0 { self.latency.max } else { 0 }
     }
 
-    /// Percent of the desired CPU time.
+    /// Returns the percentage of the desired CPU time.
     pub(super) fn desired_percent(&self) -> f64 {
         percent(self.done, self.missed_work)
     }
 
-    /// Percent of deadlines met.
+    /// Returns the percentage of deadlines met.
     pub(super) fn met_percent(&self) -> f64 {
         percent(self.met, self.missed)
     }
 }
 
-/// `part` of `part` and `rest`, in percent; all, if there is nothing.
+/// Returns `part` in percent of `part + rest`; 100 if both are 0.
 fn percent(part: u64, rest: u64) -> f64 {
     if part + rest == 0 { 100.0 } else { part as f64 * 100.0 / (part + rest) as f64 }
 }
 
-/// What a task is to do when a step has begun.
+/// What a task does when a step has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Begun {
-    /// Work, and come back to [`Deadlines::end`].
+pub(super) enum StepStart {
+    /// Works, and then calls [`Deadlines::end`].
     Work,
-    /// It is too late to work at all: sleep for so long, us.
+    /// It is too late to work at all: sleeps for this time, us.
     Sleep(u64),
 }
 
-/// The deadlines of a periodic task.
+/// Deadlines of a periodic task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deadlines {
-    /// When this step should start, us.
+    /// Due time of this step, us.
     deadline_us: u64,
-    /// By how much the timekeeper's last sleep was too long, us.
+    /// Excess of the timekeeper's last sleep, us.
     pub over_us: u64,
-    /// How late this step started, us.
+    /// Lateness of this step, us.
     late_us: u64,
     pub counts: Counts,
 }
 
 impl Deadlines {
-    /// The first step should start now.
+    /// Creates deadlines whose first step is due now.
     pub(super) fn from(now_us: u64) -> Deadlines {
         Deadlines { deadline_us: now_us, ..Deadlines::default() }
     }
 
-    /// A step begins now.
-    pub(super) fn begin(&mut self, now_us: u64, interval_us: u64) -> Begun {
+    /// Begins a step now.
+    pub(super) fn begin(&mut self, now_us: u64, interval_us: u64) -> StepStart {
         self.late_us = now_us.saturating_sub(self.deadline_us).saturating_sub(self.over_us);
         if interval_us == 0 || now_us <= self.deadline_us + interval_us {
-            return Begun::Work;
+            return StepStart::Work;
         }
         self.deadline_us += interval_us;
         let intervals = self.pass(now_us, interval_us);
         self.counts.missed_work += intervals;
         self.record(intervals * interval_us);
-        Begun::Sleep(self.deadline_us - now_us)
+        StepStart::Sleep(self.deadline_us - now_us)
     }
 
-    /// The work of the step is done. How long to sleep, us.
+    /// Ends the work of the step. Returns the time to sleep, us.
     pub(super) fn end(&mut self, now_us: u64, interval_us: u64) -> u64 {
         self.counts.done += 1;
         self.deadline_us += interval_us;
@@ -119,13 +119,13 @@ impl Deadlines {
         self.deadline_us - now_us
     }
 
-    /// The next step may start so much later than it should.
+    /// Allows the next step to start this much later.
     pub(super) fn allow(&mut self, us: u64) {
         self.deadline_us += us;
     }
 
-    /// Moves the deadline on until it is later than now. By how many intervals, each of them a
-    /// deadline missed.
+    /// Moves the deadline on until it is later than now. Returns the number of intervals, each of
+    /// which is a missed deadline.
     fn pass(&mut self, now_us: u64, interval_us: u64) -> u64 {
         let intervals = (now_us - self.deadline_us) / interval_us + 1;
         self.counts.missed += intervals;
@@ -138,10 +138,10 @@ impl Deadlines {
     }
 }
 
-/// What a periodic task does in its steps.
+/// Work of a periodic task in its steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Demand {
-    /// Runs so long in every interval, us.
+    /// Runs for this time in every interval, us.
     Constant { run_us: u64, interval_us: u64 },
     /// X: runs for i ms of 100 in its step i, for i from 0 to 100 and again; it may start i ms
     /// late.
@@ -149,7 +149,7 @@ pub(super) enum Demand {
 }
 
 impl Demand {
-    /// Of the step `number` from 0: (run, interval, how much later it may start), us.
+    /// Returns the demand of step `number`, counted from 0: (run, interval, allowed lateness), us.
     pub(super) fn of(self, number: u64) -> (u64, u64, u64) {
         match self {
             Demand::Constant { run_us, interval_us } => (run_us, interval_us, 0),
@@ -168,8 +168,8 @@ pub(super) fn x_with_share(share: f64, steps: u64) -> Counts {
     for number in 0..steps {
         let (run_us, interval_us, later_us) = Demand::X.of(number);
         let sleep_us = match deadlines.begin(now_us, interval_us) {
-            Begun::Sleep(us) => us,
-            Begun::Work => {
+            StepStart::Sleep(us) => us,
+            StepStart::Work => {
                 now_us += (run_us as f64 / share).round() as u64;
                 deadlines.end(now_us, interval_us)
             }
@@ -184,7 +184,7 @@ pub(super) fn x_with_share(share: f64, steps: u64) -> Counts {
 mod tests {
     use super::*;
 
-    /// The specification's table: three sweeps.
+    /// The table of the specification: three sweeps.
     #[test]
     fn x_with_a_constant_share_of_a_cpu() {
         // share, mean ms, max ms, root mean square ms, "SD" ms, deadlines met %, desired CPU %
@@ -218,21 +218,21 @@ mod tests {
     #[test]
     fn a_step_that_starts_after_its_end_is_not_worked_at() {
         let mut deadlines = Deadlines::from(0);
-        assert_eq!(deadlines.begin(125_000, 50_000), Begun::Sleep(25_000));
+        assert_eq!(deadlines.begin(125_000, 50_000), StepStart::Sleep(25_000));
         let counts = &deadlines.counts;
-        // Two intervals were missed; it is 125 ms late and those two besides.
+        // Two intervals were missed; it is 125 ms late in addition to those two.
         assert_eq!((counts.done, counts.missed_work, counts.missed, counts.met), (0, 2, 2, 0));
         assert_eq!(counts.latency.max, 225_000);
-        assert_eq!(deadlines.begin(150_000, 50_000), Begun::Work);
+        assert_eq!(deadlines.begin(150_000, 50_000), StepStart::Work);
     }
 
     #[test]
     fn one_missed_interval_is_no_missed_work_but_two_are() {
         let mut deadlines = Deadlines::from(0);
-        assert_eq!(deadlines.begin(0, 50_000), Begun::Work);
+        assert_eq!(deadlines.begin(0, 50_000), StepStart::Work);
         assert_eq!(deadlines.end(60_000, 50_000), 40_000);
         assert_eq!((deadlines.counts.missed, deadlines.counts.missed_work), (1, 0));
-        assert_eq!(deadlines.begin(100_000, 50_000), Begun::Work);
+        assert_eq!(deadlines.begin(100_000, 50_000), StepStart::Work);
         assert_eq!(deadlines.end(220_000, 50_000), 30_000);
         assert_eq!((deadlines.counts.missed, deadlines.counts.missed_work), (3, 2));
     }
@@ -241,7 +241,7 @@ mod tests {
     fn what_the_timekeeper_slept_too_long_is_not_the_schedulers_fault() {
         let mut deadlines = Deadlines::from(0);
         deadlines.over_us = 300;
-        assert_eq!(deadlines.begin(1_000, 50_000), Begun::Work);
+        assert_eq!(deadlines.begin(1_000, 50_000), StepStart::Work);
         deadlines.end(2_000, 50_000);
         assert_eq!(deadlines.counts.latency.max, 700);
     }

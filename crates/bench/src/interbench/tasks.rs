@@ -1,9 +1,9 @@
-//! The programs of interbench: the tasks that are measured, and the loads beside them.
+//! Programs of interbench: the measured tasks, and the concurrent loads.
 //!
-//! A process of interbench forks its threads, says that it is ready, and waits for them. The
-//! threads wait to be let go, and look between two steps whether they are to stop.
+//! A process of interbench forks its threads, reports that it is ready, and waits for them. The
+//! threads wait to be released, and check between steps whether to stop.
 
-use super::step::{Begun, Counts, Deadlines, Demand};
+use super::step::{Counts, Deadlines, Demand, StepStart};
 use crate::hackbench;
 use schedlab_core::{CpuSet, SchedAttr};
 use schedlab_workload::programs::{
@@ -12,34 +12,34 @@ use schedlab_workload::programs::{
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Burn threads look so often whether they are to stop, ns of their CPU time.
+/// CPU time after which Burn threads check whether to stop, ns.
 const BURN_PIECE_NS: u64 = 1_000_000;
-/// The game is rendered in pieces of this, ns.
+/// Length of the pieces in which the game is rendered, ns.
 const GAME_PIECE_NS: u64 = 100_000_000;
-/// Memload uses at most so many MiB.
+/// Maximum memory that Memload uses, MiB.
 const MEMLOAD_MAX_MIB: u64 = 2930;
-/// Write and Read use a file of at most so many KiB.
+/// Maximum size of the file of Write and Read, KiB.
 const FILE_MAX_KIB: u64 = 1_000_000;
-/// The disk needs so long for a chunk, ns.
+/// Time of the disk for a chunk, ns.
 const CHUNK_NS: u64 = 2_000_000;
-/// hackbench's groups as a load.
+/// Number of hackbench's groups as a load.
 const HACK_GROUPS: u64 = 50;
 
-/// What a process and its controller share.
+/// Objects that a process and its controller share.
 #[derive(Clone)]
-pub(super) struct Strings {
-    /// Lets its threads go.
+pub(super) struct Controls {
+    /// Releases its threads.
     pub start: LatchId,
-    /// Posted once by each process whose threads are there.
+    /// Posted once by each process when its threads exist.
     pub ready: SemaphoreId,
-    /// They are to stop.
+    /// Set when they must stop.
     pub stop: Rc<Cell<bool>>,
 }
 
-/// What the programs cost and what they run on.
+/// Costs and environment of the programs.
 #[derive(Clone, Copy)]
-pub(super) struct Terms {
-    /// Threads of Burn and of Ring.
+pub(super) struct Environment {
+    /// Number of threads of Burn and of Ring.
     pub threads: u64,
     /// Memory, MiB.
     pub ram_mib: u64,
@@ -47,18 +47,18 @@ pub(super) struct Terms {
     pub swap_mib: u64,
     /// CPU time for passing Ring's token on, ns.
     pub hop_ns: u64,
-    /// CPU time for going over 1 MiB, ns.
+    /// CPU time for touching 1 MiB, ns.
     pub touch_mib_ns: u64,
     /// CPU time for copying a chunk of a file from the page cache, ns.
     pub chunk_cpu_ns: u64,
 }
 
-/// Something that is done for ever, or until one is told to stop.
+/// Work that continues until the process is told to stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
     /// Periodic work with deadlines.
     Periodic(Demand),
-    /// As much as there is, in pieces of 100 ms whose duration is measured.
+    /// As much as possible, in pieces of 100 ms whose duration is measured.
     Gaming,
     Burn,
     Write,
@@ -69,30 +69,30 @@ pub(super) enum Work {
     Hack,
 }
 
-/// How the two threads of a periodic task run.
+/// Scheduling of the two threads of a periodic task.
 #[derive(Clone)]
-pub(super) struct Manner {
-    /// The attributes of the emulation thread, and of all threads of other work.
+pub(super) struct TaskScheduling {
+    /// Attributes of the emulation thread, and of all threads of other work.
     pub attr: SchedAttr,
-    /// Where it may run.
+    /// Affinity.
     pub allowed: CpuSet,
-    /// The attributes of the timekeeping thread; it may run anywhere.
+    /// Attributes of the timekeeping thread; it may run anywhere.
     pub timekeeper: SchedAttr,
 }
 
-/// The process that does `work`. What it notes is in `counts` when it has ended.
+/// Returns the process that does `work`. Its counts are in `counts` when it has ended.
 pub(super) fn process(
     name: &'static str,
     work: Work,
-    manner: &Manner,
-    strings: &Strings,
-    terms: Terms,
+    manner: &TaskScheduling,
+    strings: &Controls,
+    terms: Environment,
     counts: Rc<RefCell<Counts>>,
 ) -> Spawn {
     let (work_manner, work_strings) = (manner.clone(), strings.clone());
     let mut threads: Option<Vec<Spawn>> = None;
     let mut left = 0;
-    let mut said = false;
+    let mut reported = false;
     let program = move |os: &mut Context<'_>| {
         let threads = threads.get_or_insert_with(|| {
             let mut made =
@@ -104,7 +104,7 @@ pub(super) fn process(
             left += 1;
             return Step::Fork(Box::new(thread.thread(work != Work::Hack)));
         }
-        if !std::mem::replace(&mut said, true) {
+        if !std::mem::replace(&mut reported, true) {
             return Step::Post(work_strings.ready);
         }
         if left == 0 {
@@ -119,9 +119,9 @@ pub(super) fn process(
 fn threads_of(
     name: &'static str,
     work: Work,
-    manner: &Manner,
-    strings: &Strings,
-    terms: Terms,
+    manner: &TaskScheduling,
+    strings: &Controls,
+    terms: Environment,
     counts: &Rc<RefCell<Counts>>,
     objects: &mut Objects,
 ) -> Vec<Spawn> {
@@ -152,7 +152,7 @@ fn threads_of(
     }
 }
 
-/// What an emulation thread and its timekeeper share.
+/// State that an emulation thread and its timekeeper share.
 struct Keeper {
     request: SemaphoreId,
     done: SemaphoreId,
@@ -173,49 +173,49 @@ impl Keeper {
     }
 }
 
-/// Sleeps for the emulation thread and notes how much too long each sleep was.
+/// Sleeps for the emulation thread and records the excess of each sleep.
 fn timekeeper(keeper: Rc<Keeper>) -> impl Program + 'static {
-    enum At {
+    enum Stage {
         Wait,
         Asked,
         Slept { since_us: u64 },
     }
-    let mut at = At::Wait;
+    let mut at = Stage::Wait;
     move |os: &mut Context<'_>| {
         let now_us = os.now_ns() / 1_000;
         match at {
-            At::Wait => {
-                at = At::Asked;
+            Stage::Wait => {
+                at = Stage::Asked;
                 Step::Wait(keeper.request)
             }
-            At::Asked if keeper.quit.get() => Step::Exit,
-            At::Asked => {
-                at = At::Slept { since_us: now_us };
+            Stage::Asked if keeper.quit.get() => Step::Exit,
+            Stage::Asked => {
+                at = Stage::Slept { since_us: now_us };
                 Step::Sleep(keeper.asked_us.get() * 1_000)
             }
-            At::Slept { since_us } => {
+            Stage::Slept { since_us } => {
                 keeper.over_us.set((now_us - since_us).saturating_sub(keeper.asked_us.get()));
-                at = At::Wait;
+                at = Stage::Wait;
                 Step::Post(keeper.done)
             }
         }
     }
 }
 
-/// The emulation thread of periodic work.
+/// Emulation thread of periodic work.
 struct Periodic {
     demand: Demand,
-    strings: Strings,
+    strings: Controls,
     keeper: Rc<Keeper>,
     counts: Rc<RefCell<Counts>>,
     deadlines: Deadlines,
     number: u64,
-    at: At,
+    at: Stage,
 }
 
-/// What an emulation thread does next.
+/// Next step of an emulation thread.
 #[derive(Clone, Copy)]
-enum At {
+enum Stage {
     Wait,
     First,
     Begin,
@@ -229,7 +229,7 @@ enum At {
 impl Periodic {
     fn new(
         demand: Demand,
-        strings: Strings,
+        strings: Controls,
         keeper: Rc<Keeper>,
         counts: Rc<RefCell<Counts>>,
     ) -> Periodic {
@@ -240,15 +240,15 @@ impl Periodic {
             counts,
             deadlines: Deadlines::default(),
             number: 0,
-            at: At::Wait,
+            at: Stage::Wait,
         }
     }
 
-    /// A step is over, and so many us are to be slept.
+    /// Ends a step, after which the thread sleeps for `sleep_us`.
     fn step_over(&mut self, later_us: u64, sleep_us: u64) {
         self.deadlines.allow(later_us);
         self.number += 1;
-        self.at = if sleep_us > 0 { At::Ask(sleep_us) } else { At::Begin };
+        self.at = if sleep_us > 0 { Stage::Ask(sleep_us) } else { Stage::Begin };
     }
 }
 
@@ -258,53 +258,53 @@ impl Program for Periodic {
         loop {
             let (run_us, interval_us, later_us) = self.demand.of(self.number);
             match self.at {
-                At::Wait => {
-                    self.at = At::First;
+                Stage::Wait => {
+                    self.at = Stage::First;
                     return Step::Pass(self.strings.start);
                 }
-                At::First => {
+                Stage::First => {
                     self.deadlines = Deadlines::from(now_us);
-                    self.at = At::Begin;
+                    self.at = Stage::Begin;
                 }
-                At::Begin if self.strings.stop.get() => {
+                Stage::Begin if self.strings.stop.get() => {
                     self.counts.replace(std::mem::take(&mut self.deadlines.counts));
                     self.keeper.quit.set(true);
-                    self.at = At::Leave;
+                    self.at = Stage::Leave;
                     return Step::Post(self.keeper.request);
                 }
-                At::Begin => match self.deadlines.begin(now_us, interval_us) {
-                    Begun::Work => {
-                        self.at = At::Worked;
+                Stage::Begin => match self.deadlines.begin(now_us, interval_us) {
+                    StepStart::Work => {
+                        self.at = Stage::Worked;
                         return Step::Run(run_us * 1_000);
                     }
-                    Begun::Sleep(us) => self.step_over(later_us, us),
+                    StepStart::Sleep(us) => self.step_over(later_us, us),
                 },
-                At::Worked => {
+                Stage::Worked => {
                     let sleep_us = self.deadlines.end(now_us, interval_us);
                     self.step_over(later_us, sleep_us);
                 }
-                At::Ask(us) => {
+                Stage::Ask(us) => {
                     self.keeper.asked_us.set(us);
-                    self.at = At::Await;
+                    self.at = Stage::Await;
                     return Step::Post(self.keeper.request);
                 }
-                At::Await => {
-                    self.at = At::Slept;
+                Stage::Await => {
+                    self.at = Stage::Slept;
                     return Step::Wait(self.keeper.done);
                 }
-                At::Slept => {
+                Stage::Slept => {
                     self.deadlines.over_us = self.keeper.over_us.get();
-                    self.at = At::Begin;
+                    self.at = Stage::Begin;
                 }
-                At::Leave => return Step::Exit,
+                Stage::Leave => return Step::Exit,
             }
         }
     }
 }
 
-/// A thread that waits to be let go, and then does `step` after `step` until it is to stop.
+/// Thread that waits to be released, and then takes `step` after `step` until it must stop.
 fn until_stopped(
-    strings: Strings,
+    strings: Controls,
     mut step: impl FnMut(&mut Context<'_>) -> Step + 'static,
 ) -> impl Program + 'static {
     let mut waited = false;
@@ -319,7 +319,7 @@ fn until_stopped(
     }
 }
 
-fn gaming(strings: Strings, counts: Rc<RefCell<Counts>>) -> impl Program + 'static {
+fn gaming(strings: Controls, counts: Rc<RefCell<Counts>>) -> impl Program + 'static {
     let mut begun_us = None;
     let mut waited = false;
     move |os: &mut Context<'_>| {
@@ -338,23 +338,23 @@ fn gaming(strings: Strings, counts: Rc<RefCell<Counts>>) -> impl Program + 'stat
     }
 }
 
-fn burn(strings: Strings) -> impl Program + 'static {
+fn burn(strings: Controls) -> impl Program + 'static {
     until_stopped(strings, |_| Step::Run(BURN_PIECE_NS))
 }
 
-/// The page cache that Write and Read go through. A fifth of the memory may be dirty.
-fn files(terms: Terms, objects: &mut Objects) -> CacheId {
+/// Returns the page cache of Write and Read. A fifth of the memory may be dirty.
+fn files(terms: Environment, objects: &mut Objects) -> CacheId {
     objects.page_cache(terms.ram_mib * 1024 / 5, CHUNK_NS)
 }
 
-fn write(strings: Strings, cache: CacheId) -> impl Program + 'static {
+fn write(strings: Controls, cache: CacheId) -> impl Program + 'static {
     until_stopped(strings, move |_| Step::FileWrite(cache))
 }
 
-/// Reads a file from end to end, again and again. One that fits into four fifths of the memory
-/// comes from the disk only once; of one that does not, what is read next is always what was
-/// dropped longest ago.
-fn read(strings: Strings, terms: Terms, cache: CacheId) -> impl Program + 'static {
+/// Reads a file from end to end, repeatedly. A file that fits into four fifths of the memory comes
+/// from the disk only once; of a larger file, the next part is always the one that was dropped
+/// longest ago.
+fn read(strings: Controls, terms: Environment, cache: CacheId) -> impl Program + 'static {
     let file_kib = (terms.ram_mib * 1024).min(FILE_MAX_KIB);
     let stays = file_kib <= terms.ram_mib * 1024 / 5 * 4;
     let mut left = file_kib.div_ceil(CHUNK_KIB);
@@ -370,7 +370,7 @@ fn read(strings: Strings, terms: Terms, cache: CacheId) -> impl Program + 'stati
 }
 
 /// Passes a token round: each thread posts the next one's semaphore and waits for its own.
-fn ring(strings: &Strings, terms: Terms, objects: &mut Objects) -> Vec<Spawn> {
+fn ring(strings: &Controls, terms: Environment, objects: &mut Objects) -> Vec<Spawn> {
     let tokens: Rc<[SemaphoreId]> =
         (0..terms.threads).map(|_| objects.semaphore(SemaphoreKind::Syscall, 0)).collect();
     let thread = |number: usize| {
@@ -401,12 +401,13 @@ fn ring(strings: &Strings, terms: Terms, objects: &mut Objects) -> Vec<Spawn> {
     (0..tokens.len()).map(thread).collect()
 }
 
-/// Fills a tenth more than the memory in blocks of 1 MiB, and copies each block from the one half
-/// of all away.
+/// Fills a tenth more than the memory in blocks of 1 MiB, and copies each block to the block half
+/// the total size away.
 ///
-/// What is used longest ago goes to the swap space. As everything is used in turn, a block is never
-/// there when it is wanted, if not all fit: it comes from the disk, and another one goes there.
-fn memload(strings: Strings, terms: Terms, objects: &mut Objects) -> impl Program + 'static {
+/// The least recently used block is moved to the swap space. As all blocks are used in turn, a
+/// block is never in memory when it is needed, unless all fit: it comes from the disk, and another
+/// one is moved there.
+fn memload(strings: Controls, terms: Environment, objects: &mut Objects) -> impl Program + 'static {
     const CHUNKS: u64 = 1024 / CHUNK_KIB;
     let blocks = (terms.ram_mib * 11 / 10).min(MEMLOAD_MAX_MIB).min(terms.ram_mib + terms.swap_mib);
     let swaps = blocks > terms.ram_mib;
@@ -435,8 +436,8 @@ fn memload(strings: Strings, terms: Terms, objects: &mut Objects) -> impl Progra
     })
 }
 
-/// hackbench again and again. It is not interrupted: it stops after the one that is under way.
-fn hack(strings: Strings) -> impl Program + 'static {
+/// Runs hackbench repeatedly. It is not interrupted: it stops after the current one.
+fn hack(strings: Controls) -> impl Program + 'static {
     let mut wait = false;
     let mut waited = false;
     move |os: &mut Context<'_>| {

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::experiment::{Experiment, cpus_named};
 use crate::settings;
 use crate::sweep::Sweep;
-use schedlab_bench::combined::{self, Given, SETTINGS, setting_name};
-use schedlab_bench::{BadValue, Chosen, Parameter, Value};
+use schedlab_bench::combined::{self, GivenValues, SETTINGS, setting_name};
+use schedlab_bench::{AnyBenchmark, BadValue, Parameter, Value};
 use schedlab_core::Policy;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_workload::groups::cgrules::{self, Rules};
@@ -305,7 +305,7 @@ pub(super) fn sweep(plan: &Plan) -> Result<Sweep, Error> {
         let message = "late_starts: only a workload's tasks start late; a benchmark has its seed";
         return Err(Error::Plan(message.into()));
     }
-    let (benchmark, given): (Chosen, Given) = match &plan.load {
+    let (benchmark, given): (AnyBenchmark, GivenValues) = match &plan.load {
         Load::Workload(source) => {
             return Err(Error::Plan(format!("{} is no benchmark", source.file)));
         }
@@ -317,7 +317,7 @@ pub(super) fn sweep(plan: &Plan) -> Result<Sweep, Error> {
             let members = of.members.iter().map(member).collect::<Result<_, Error>>()?;
             let (mix, given) =
                 combined::Mix::of(members).map_err(|error| Error::Plan(error.to_string()))?;
-            (Chosen::Owned(Arc::new(mix)), given)
+            (AnyBenchmark::Owned(Arc::new(mix)), given)
         }
     };
     let config = of_plan(plan, plan.machine.resolve(1)?);
@@ -355,7 +355,7 @@ fn given(
     benchmark: &str,
     parameters: &'static [Parameter],
     settings: &[Setting],
-) -> Result<Given, Error> {
+) -> Result<GivenValues, Error> {
     once_each(benchmark, settings)?;
     let one = |(name, text): &Setting| {
         let (name, values) = one_given(benchmark, parameters, name, text)?;

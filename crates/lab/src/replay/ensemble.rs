@@ -104,7 +104,7 @@ fn run<O: Observer>(
         let Some(&place) = places.get(thread.key) else { continue };
         task_of[place] = Some(thread.task);
         place_of.insert(thread.task, place);
-        tasks[place] = watcher.seen(thread.task, &programs[place], trace, end_ns);
+        tasks[place] = watcher.stats(thread.task, &programs[place], trace, end_ns);
         let state = session.task_state(thread.task);
         let is_over = matches!(state, TaskState::Zombie | TaskState::Reaped | TaskState::New);
         if !is_over && !programs[place].is_endless() {

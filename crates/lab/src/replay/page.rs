@@ -13,7 +13,7 @@ use crate::recorded::Recorded;
 use schedlab_measure::history::{History, Recorder};
 use schedlab_report::data::WorkloadInfo;
 use schedlab_report::html::replay::{self as sections, Difference, Figure, Group, Row};
-use schedlab_report::html::{self, Page, Seen, TURNS_MOST};
+use schedlab_report::html::{self, Page, Recording, TURNS_MOST};
 use schedlab_report::{Report, RunReport};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -138,9 +138,9 @@ impl Prepared {
 impl ReplayPage {
     /// The page as HTML.
     pub fn html(&self) -> String {
-        let seen: Vec<Option<Seen<'_>>> = (self.histories.iter().zip(&self.rules))
+        let seen: Vec<Option<Recording<'_>>> = (self.histories.iter().zip(&self.rules))
             .map(|(history, rules)| {
-                history.as_ref().map(|history| Seen { history, rules, explained: &[] })
+                history.as_ref().map(|history| Recording { history, rules, explained: &[] })
             })
             .collect();
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
@@ -200,7 +200,7 @@ fn sections(answer: &Answer, table: &Table) -> Vec<html::Section> {
     let messages = answer.messages.iter().map(|it| (it.code, it.text.clone())).collect();
     let left_out = table.left_out;
     let columns = table.columns.clone();
-    sections::sections(&sections::Answer { trust, columns, groups, left_out, messages })
+    sections::sections(&sections::ReplayResult { trust, columns, groups, left_out, messages })
 }
 
 fn capital(text: &str) -> String {

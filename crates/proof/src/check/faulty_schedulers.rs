@@ -453,6 +453,7 @@ pub fn watch(scheduler: Double, script: Script, until_ns: u64) -> Outcome {
 mod tests {
     use super::*;
     use crate::check::shares;
+    use schedlab_core::Event;
     use schedlab_machine::Observer;
 
     const LONG_ENOUGH_NS: u64 = 20_000_000_000;

@@ -1,9 +1,9 @@
-//! The figures of benchmarks for spreadsheets.
+//! Figures of benchmarks for spreadsheets.
 
 use super::{BenchReport, written};
 use crate::csv::Rows;
 
-/// One row for each run and figure: all parameters of the benchmark under their names, then
+/// Returns one row for each run and figure: all parameters of the benchmark under their names, then
 /// `scheduler,release,seed,figure,value,unit`. The benchmark's own figures come first, in its own
 /// units; the others are in `ns`, `part`, `index` or `count`.
 pub fn figures(report: &BenchReport) -> String {

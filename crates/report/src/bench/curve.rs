@@ -1,13 +1,13 @@
-//! One figure over what was swept, as a [`Chart`].
+//! One figure over the swept parameters, as a [`Chart`].
 
 use super::{BenchReport, Summary, written};
 use crate::format::time_unit;
 use crate::plot::{Chart, Point, Series};
 use serde_json::Value;
 
-/// The figure called `name` over the first swept parameter: a curve for each scheduler and each
-/// choice of values of the other swept parameters. Repeated runs give the mean, with bars from the
-/// least to the most. None if nothing is swept.
+/// Returns the figure called `name` over the first swept parameter: a curve for each scheduler and
+/// each choice of values of the other swept parameters. For repeated runs the curve is the mean,
+/// with bars from minimum to maximum. `None`: no parameter is swept.
 pub fn chart(report: &BenchReport, name: &str) -> Option<Chart> {
     let x = report.swept().next()?;
     let any = report.any(name);
@@ -17,7 +17,7 @@ pub fn chart(report: &BenchReport, name: &str) -> Option<Chart> {
         readable(any.map_or("", |any| any.unit.as_str()), greatest.fold(0.0, f64::max));
     let one_scheduler = report.schedulers.len() == 1 && report.swept.len() > 1;
     let mut series: Vec<Series> = vec![];
-    // Curves of one scheduler stand together.
+    // Curves of one scheduler are listed together.
     for (number, scheduler) in report.schedulers.iter().enumerate() {
         for point in report.points.iter().filter(|point| point.scheduler == number) {
             let mut parts = if one_scheduler { vec![] } else { vec![scheduler.spec()] };
@@ -69,7 +69,7 @@ fn scaled(x: f64, figure: &Summary, scale: f64) -> Point {
     Point { x, y: figure.mean / scale, low: figure.min / scale, high: figure.max / scale }
 }
 
-/// The unit that suits for values up to `most`, and how many of the given unit it is.
+/// Returns a suitable unit for values up to `most`, and the factor from the given unit to it.
 fn readable(unit: &str, most: f64) -> (&str, f64) {
     match unit {
         "part" => ("%", 0.01),

@@ -1,11 +1,12 @@
-//! What benchmarks found, as data: the document `schedlab-bench/1`, and everything that is made of
-//! it.
+//! Results of benchmarks as data: the document `schedlab-bench/1`, and everything that is derived
+//! from it.
 //!
-//! A *point* is one choice of values for what is swept, under one scheduler; it has a run a seed.
+//! A *point* is one choice of values for the swept parameters, under one scheduler; it has one run
+//! per seed.
 //!
-//! * [`table`]: what people read.
-//! * [`csv`](mod@csv): a row a figure.
-//! * [`curve`]: one figure over what was swept.
+//! * [`table`]: tables for people.
+//! * [`csv`](mod@csv): a row for each figure.
+//! * [`curve`]: one figure over the swept parameters.
 
 pub mod csv;
 pub mod curve;
@@ -21,63 +22,63 @@ use schedlab_measure::catalogue::{self, COMPARED, Named};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The name of the form and its version.
+/// Name of the schema with its version.
 pub const SCHEMA: &str = "schedlab-bench/1";
 
-/// A benchmark, run under one or more schedulers with one or more values of its parameters.
+/// Benchmark, run under one or more schedulers with one or more values of its parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BenchReport {
     /// [`SCHEMA`].
     pub schema: String,
-    /// Which benchmark.
+    /// Name of the benchmark.
     pub benchmark: String,
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// What model of a machine, e.g. `idealised`.
+    /// Model of the machine, e.g. `idealised`.
     pub model: String,
-    /// Ends each run at the latest, ns; none if nothing was set.
+    /// Time limit of each run, ns. `None`: no limit was set.
     pub limit_ns: Option<u64>,
-    /// One entry a run of a point.
+    /// Seeds: one run of each point per seed.
     pub seeds: Vec<u64>,
     /// All parameters, with all their values.
     pub parameters: Vec<Axis>,
-    /// The parameters with more than one value, in the order in which they were given: places in
+    /// Parameters with more than one value, in the order in which they were given: indices in
     /// `parameters`.
     pub swept: Vec<usize>,
-    /// Under what.
+    /// Schedulers.
     pub schedulers: Vec<BenchScheduler>,
-    /// By the values of what is swept (the first changes last), then by scheduler.
+    /// Points by the values of the swept parameters (the first changes last), then by scheduler.
     pub points: Vec<BenchPoint>,
 }
 
-/// A parameter and its values.
+/// Parameter and its values.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Axis {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it means, with its unit.
+    /// Meaning, with the unit.
     pub about: String,
-    /// Numbers, words or true and false.
+    /// Values: numbers, words, or true and false.
     pub values: Vec<Value>,
 }
 
-/// A scheduler that a benchmark was run under.
+/// Scheduler under which the benchmark was run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BenchScheduler {
     /// Name in the registry.
     pub name: String,
     /// Release.
     pub release: String,
-    /// What it is called in full.
+    /// Full name.
     pub title: String,
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u32,
-    /// The tunables that were set.
+    /// Tunables that were set.
     pub tunables: Vec<TunableValue>,
 }
 
 impl BenchScheduler {
-    /// As users write it: `cfs@2.6.32`.
+    /// Returns the scheduler as users write it: `cfs@2.6.32`.
     pub fn spec(&self) -> String {
         format!("{}@{}", self.name, self.release)
     }
@@ -86,85 +87,85 @@ impl BenchScheduler {
 /// One choice of values under one scheduler.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BenchPoint {
-    /// The values of what is swept, in the order of `swept`.
+    /// Values of the swept parameters, in the order of `swept`.
     pub values: Vec<Value>,
-    /// The scheduler: a place in `schedulers`.
+    /// Scheduler: index in `schedulers`.
     pub scheduler: usize,
-    /// All figures, over all runs: the benchmark's own first.
+    /// All figures, over all runs; the benchmark's own first.
     pub figures: Vec<Summary>,
-    /// One a seed.
+    /// One run per seed.
     pub runs: Vec<BenchRow>,
 }
 
 /// One run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BenchRow {
-    /// The seed of all that was random.
+    /// Random seed.
     pub seed: u64,
-    /// How it ended.
+    /// State at the end.
     pub end: EndState,
-    /// How long it took in simulated time, ns.
+    /// Length in simulated time, ns.
     pub end_ns: u64,
-    /// What the user should know about it.
+    /// Warning to the user.
     pub warning: Option<String>,
-    /// What the real program prints.
+    /// Output of the real program.
     pub printed: String,
-    /// What the benchmark found.
+    /// Figures of the benchmark.
     pub figures: Vec<Figure>,
-    /// What the laboratory measured besides.
+    /// Metrics of the laboratory.
     pub metrics: Vec<Figure>,
 }
 
-/// A number with a name.
+/// Number with a name.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it is.
+    /// Name.
     pub name: String,
-    /// Its unit.
+    /// Unit.
     pub unit: String,
-    /// Which is better.
+    /// Which direction is better.
     pub better: Better,
-    /// Its value, finite.
+    /// Value, finite.
     pub value: f64,
 }
 
-/// A figure over the runs that have it.
+/// Figure over the runs that have it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Summary {
-    /// What it is.
+    /// Name.
     pub name: String,
-    /// Its unit.
+    /// Unit.
     pub unit: String,
-    /// Which is better.
+    /// Which direction is better.
     pub better: Better,
-    /// How many runs have it.
+    /// Number of runs that have it.
     pub count: usize,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
-    /// The least.
+    /// Minimum.
     pub min: f64,
-    /// The most.
+    /// Maximum.
     pub max: f64,
-    /// The standard deviation of a sample (divisor n - 1); none for fewer than two.
+    /// Standard deviation of a sample (divisor n - 1). `None`: fewer than two runs.
     pub sd: Option<f64>,
 }
 
 impl BenchRow {
-    /// The benchmark's figures and the laboratory's.
+    /// Returns the figures of the benchmark and the metrics of the laboratory.
     pub fn all(&self) -> impl Iterator<Item = &Figure> {
         self.figures.iter().chain(&self.metrics)
     }
 
-    /// The value of the figure called `name`.
+    /// Returns the value of the figure called `name`.
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.all().find(|figure| figure.name == name).map(|figure| figure.value)
     }
 }
 
-/// What of [`COMPARED`] is left out for benchmarks, which have results of their own.
+/// Metrics of [`COMPARED`] that are left out for benchmarks, which have results of their own.
 const LEFT_OUT: [&str; 1] = ["throughput"];
 
-/// What the laboratory measured of a run, in ns, parts and counts.
+/// Returns the metrics of a run, in ns, parts and counts.
 pub fn metrics(run: &RunReport) -> Vec<Figure> {
     let figure = |metric: Named| {
         let value = value(run, metric)?;
@@ -199,10 +200,10 @@ impl Summary {
 }
 
 impl BenchPoint {
-    /// A point with its `runs`, at least one.
+    /// Returns a point with its `runs`, at least one.
     pub fn new(values: Vec<Value>, scheduler: usize, runs: Vec<BenchRow>) -> BenchPoint {
         let mut firsts: Vec<&Figure> = vec![];
-        // The benchmark's own come first even if only a later run has them.
+        // The benchmark's own figures come first even if only a later run has them.
         for figure in
             runs.iter().flat_map(|run| &run.figures).chain(runs.iter().flat_map(BenchRow::all))
         {
@@ -218,19 +219,19 @@ impl BenchPoint {
         BenchPoint { values, scheduler, figures, runs }
     }
 
-    /// The figure called `name`.
+    /// Returns the figure called `name`.
     pub fn figure(&self, name: &str) -> Option<&Summary> {
         self.figures.iter().find(|figure| figure.name == name)
     }
 }
 
 impl BenchReport {
-    /// The parameters with more than one value.
+    /// Returns the parameters with more than one value.
     pub fn swept(&self) -> impl Iterator<Item = &Axis> {
         self.swept.iter().map(|&place| &self.parameters[place])
     }
 
-    /// The names of all figures that any point has, the benchmark's own first.
+    /// Returns the names of all figures that any point has, the benchmark's own first.
     pub fn figure_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = vec![];
         let own = self.points.iter().flat_map(|point| &point.runs).flat_map(|run| &run.figures);
@@ -245,8 +246,8 @@ impl BenchReport {
         names
     }
 
-    /// The figure that is meant by `name`: one of that name, or the metric of the catalogue with
-    /// that id.
+    /// Returns the name of the figure that `name` refers to: a figure of that name, or the metric
+    /// of the catalogue with that id.
     pub fn figure_called(&self, name: &str) -> Option<String> {
         let names = self.figure_names();
         let title = || catalogue::find(name).map(|metric| metric.title());
@@ -254,12 +255,12 @@ impl BenchReport {
         Some(name.to_string()).filter(is_there).or_else(|| title().filter(is_there))
     }
 
-    /// Any point's figure called `name`, to know its unit.
+    /// Returns the figure called `name` of any point, which has its unit.
     pub(crate) fn any(&self, name: &str) -> Option<&Summary> {
         self.points.iter().find_map(|point| point.figure(name))
     }
 
-    /// The value of parameter `place` at `point`.
+    /// Returns the value of parameter `place` at `point`.
     pub(crate) fn value<'a>(&'a self, point: &'a BenchPoint, place: usize) -> Option<&'a Value> {
         match self.swept.iter().position(|&swept| swept == place) {
             Some(swept) => point.values.get(swept),
@@ -267,41 +268,35 @@ impl BenchReport {
         }
     }
 
-    /// The document, ending in a newline. The same report gives the same bytes, anywhere.
+    /// Returns the document, ending in a newline. The same report yields the same bytes on every
+    /// machine.
     pub fn to_json(&self) -> String {
         json::document(self)
     }
 
-    /// Reads a document back.
+    /// Reads a document.
     ///
     /// # Errors
-    /// If it is not one.
+    /// The text is not such a document.
     pub fn from_json(text: &str) -> Result<BenchReport, ReadError> {
-        #[derive(Deserialize)]
-        struct Head {
-            schema: String,
-        }
-        let head: Head = serde_json::from_str(text).map_err(ReadError::Form)?;
-        if head.schema != SCHEMA {
-            return Err(ReadError::Schema(head.schema));
-        }
-        let report: BenchReport = serde_json::from_str(text).map_err(ReadError::Form)?;
+        let report: BenchReport = json::read(text, SCHEMA)?;
         let lost = |point: &BenchPoint| {
             point.scheduler >= report.schedulers.len()
                 || point.values.len() != report.swept.len()
                 || point.runs.is_empty()
         };
         if report.swept.iter().any(|&place| place >= report.parameters.len()) {
-            return Err(ReadError::Content("it sweeps a parameter that is not there".into()));
+            return Err(ReadError::Content("it sweeps a parameter that it does not list".into()));
         }
         if report.points.iter().any(lost) {
-            return Err(ReadError::Content("a point of no such scheduler or values".into()));
+            let what = "a point has an unknown scheduler or the wrong number of values";
+            return Err(ReadError::Content(what.into()));
         }
         Ok(report)
     }
 }
 
-/// A value of a parameter as people write it.
+/// Returns a value of a parameter as people write it.
 pub(crate) fn written(value: &Value) -> String {
     match value {
         Value::String(word) => word.clone(),

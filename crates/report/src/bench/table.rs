@@ -1,4 +1,4 @@
-//! Tables of what benchmarks found.
+//! Tables of benchmark results.
 
 use super::{BenchPoint, BenchReport, Summary, written};
 use crate::Style;
@@ -6,11 +6,11 @@ use crate::format::amount;
 use crate::table::{GridColumn, grid, none_text};
 use schedlab_measure::Better;
 
-/// A label, and what of a figure it stands for.
+/// Label of a row, and the statistic of a figure that it shows.
 type Row = (String, fn(&Summary) -> Option<f64>);
 
-/// The figures of points that differ by their schedulers only: a row a figure, a column a
-/// scheduler. With repeated runs a figure has rows for its mean, least, most and standard
+/// Returns the figures of points that differ only by scheduler: a row for each figure, a column for
+/// each scheduler. For repeated runs a figure has rows for its mean, minimum, maximum and standard
 /// deviation.
 pub fn figures(report: &BenchReport, points: &[&BenchPoint], style: Style) -> String {
     let repeated = report.seeds.len() > 1;
@@ -21,8 +21,8 @@ pub fn figures(report: &BenchReport, points: &[&BenchPoint], style: Style) -> St
         }
         if repeated {
             rows.push((name, (format!("{name} mean"), |figure| Some(figure.mean))));
-            rows.push((name, ("  least".into(), |figure| Some(figure.min))));
-            rows.push((name, ("  most".into(), |figure| Some(figure.max))));
+            rows.push((name, ("  minimum".into(), |figure| Some(figure.min))));
+            rows.push((name, ("  maximum".into(), |figure| Some(figure.max))));
             rows.push((name, ("  standard deviation".into(), |figure| figure.sd)));
         } else {
             rows.push((name, (name.into(), |figure| Some(figure.mean))));
@@ -51,8 +51,8 @@ pub fn figures(report: &BenchReport, points: &[&BenchPoint], style: Style) -> St
     grid(&[(String::new(), labels)], &columns, style)
 }
 
-/// One figure of a sweep: a row for each choice of values, a column a scheduler. Repeated runs are
-/// written as `mean ± standard deviation (least to most)`.
+/// Returns one figure of a sweep: a row for each choice of values, a column for each scheduler.
+/// Repeated runs are shown as `mean ± standard deviation (minimum to maximum)`.
 pub fn sweep(report: &BenchReport, name: &str, style: Style) -> String {
     let schedulers = report.schedulers.len().max(1);
     let rows: Vec<Vec<&BenchPoint>> =

@@ -4,11 +4,11 @@ use super::*;
 use crate::Style;
 use serde_json::json;
 
-/// A sweep of two parameters under two schedulers with two seeds.
+/// Sweep of two parameters under two schedulers with two seeds.
 pub(crate) fn report() -> BenchReport {
     let axis = |name: &str, values: Vec<Value>| Axis {
         name: name.into(),
-        about: format!("how many {name}"),
+        about: format!("number of {name}"),
         values,
     };
     let scheduler = |name: &str| BenchScheduler {
@@ -65,11 +65,11 @@ pub(crate) fn report() -> BenchReport {
 #[test]
 fn runs_are_summed_up() {
     let report = report();
-    let time = report.points[0].figure("time").expect("it is there");
+    let time = report.points[0].figure("time").expect("the figure exists");
     assert_eq!((time.count, time.mean, time.min, time.max), (2, 11.0, 10.0, 12.0));
-    assert!((time.sd.expect("there are two") - 2.0_f64.sqrt()).abs() < 1e-12);
+    assert!((time.sd.expect("there are two runs") - 2.0_f64.sqrt()).abs() < 1e-12);
     assert_eq!(report.figure_names(), ["time", "waiting longest"]);
-    // A figure is called by its name, a metric also by its id.
+    // A figure is found by its name, a metric also by its id.
     let called = |name| report.figure_called(name);
     assert_eq!(called("time"), Some("time".into()));
     assert_eq!(called("waiting longest"), called("wait_max"));
@@ -81,7 +81,7 @@ fn runs_are_summed_up() {
 fn the_document_is_read_as_it_was_written() {
     let report = report();
     let text = report.to_json();
-    assert_eq!(BenchReport::from_json(&text).expect("it is one"), report);
+    assert_eq!(BenchReport::from_json(&text).expect("the document is valid"), report);
     assert!(BenchReport::from_json(&text.replace("schedlab-bench/1", "schedlab-bench/9")).is_err());
     assert!(BenchReport::from_json(&text.replace("\"swept\": [", "\"swept\": [7,")).is_err());
 }
@@ -89,7 +89,7 @@ fn the_document_is_read_as_it_was_written() {
 #[test]
 fn a_curve_for_each_scheduler_and_second_value() {
     let report = report();
-    let chart = curve::chart(&report, "time").expect("it is swept");
+    let chart = curve::chart(&report, "time").expect("a parameter is swept");
     let names: Vec<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
     let expected =
         ["slow@1, pipe false", "slow@1, pipe true", "slower@1, pipe false", "slower@1, pipe true"];
@@ -97,7 +97,7 @@ fn a_curve_for_each_scheduler_and_second_value() {
     assert_eq!(chart.y_label, "time (s)");
     let points = &chart.series[3].points;
     assert_eq!((points[0].x, points[0].y, points[0].low, points[0].high), (10.0, 22.0, 21.0, 23.0));
-    let chart = curve::chart(&report, "waiting longest").expect("it is swept");
+    let chart = curve::chart(&report, "waiting longest").expect("a parameter is swept");
     assert_eq!(
         (chart.y_label.as_str(), chart.series[0].points[0].y),
         ("waiting longest (ms)", 11.0)

@@ -1,42 +1,43 @@
-//! How a result differs from an earlier one.
+//! Differences between a result and an earlier one.
 
 use super::Number;
 use serde::{Deserialize, Serialize};
 
-/// The earlier result, and how this one differs from it.
+/// Earlier result, and how this one differs from it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Baseline {
-    /// What the earlier result's file is called.
+    /// File name of the earlier result.
     pub file: String,
-    /// What is not the same in both, a sentence each: workload, machine, seeds. Empty: the
-    /// differences come of schedulers and settings alone.
+    /// Differences in the conditions, a sentence each: workload, machine, seeds. Empty: the
+    /// differences are due to schedulers and settings alone.
     pub mismatches: Vec<String>,
-    /// One entry a run of this result; none: the earlier one has nothing to compare it with.
+    /// Differences of each run of this result. `None`: the earlier result has no column to compare
+    /// with.
     pub columns: Vec<Option<ColumnDifferences>>,
 }
 
-/// How a column differs from one of the earlier result.
+/// Differences between a column and one of the earlier result.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ColumnDifferences {
-    /// The earlier column, as users write it.
+    /// Earlier column, as users write it.
     pub scheduler: String,
     /// Every figure that both have.
     pub differences: Vec<DifferenceRow>,
 }
 
-/// How a figure differs.
+/// Difference of a figure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DifferenceRow {
-    /// The metric's id.
+    /// Id of the metric.
     pub metric: String,
-    /// The unit of `was`, `is` and `difference`.
+    /// Unit of `was`, `is` and `difference`.
     pub unit: String,
-    /// Its earlier value; of repeated runs the median.
+    /// Earlier value; for repeated runs the median.
     pub was: Number,
-    /// Its value; of repeated runs the median.
+    /// Value; for repeated runs the median.
     pub is: Number,
-    /// The value less the earlier one.
+    /// Value minus earlier value.
     pub difference: Number,
-    /// The same in percent of the earlier one; none if that is 0.
+    /// Difference in percent of the earlier value. `None`: that value is 0.
     pub percent: Option<Number>,
 }

@@ -1,18 +1,18 @@
-//! The figures of a CPU: [`CpuFigures`].
+//! Figures of a CPU: [`CpuFigures`].
 
 use serde::{Deserialize, Serialize};
 
-/// A CPU's figures.
+/// Figures of a CPU.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CpuFigures {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// Time it ran tasks, ns.
+    /// Time running tasks, ns.
     pub busy_ns: u64,
-    /// Time it idled, ns.
+    /// Idle time, ns.
     pub idle_ns: u64,
-    /// Context switches, those to and from idle included.
+    /// Number of context switches, including those to and from idle.
     pub switches: u64,
-    /// Ticks.
+    /// Number of ticks.
     pub ticks: u64,
 }

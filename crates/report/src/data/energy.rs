@@ -1,25 +1,25 @@
-//! What a modelled machine has drawn: [`EnergyFigures`].
+//! Energy consumption of a modelled machine: [`EnergyFigures`].
 
 use serde::{Deserialize, Serialize};
 
-/// What a modelled machine has drawn.
+/// Energy consumption of a modelled machine.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EnergyFigures {
     /// Energy, J.
     pub joules: f64,
     /// Mean power, W.
     pub mean_watts: f64,
-    /// CPUs' idle states, the lightest first: how long, all CPUs together.
+    /// Time in idle states, the lightest first, summed over CPUs.
     pub idle: Vec<IdleRow>,
-    /// How often idle CPUs woke up.
+    /// Number of times that an idle CPU woke up.
     pub wakeups: u64,
 }
 
-/// An idle state.
+/// Time in an idle state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IdleRow {
-    /// `C6`.
+    /// Name, e.g. `C6`.
     pub state: String,
-    /// How long, all CPUs together, ns.
+    /// Time, summed over CPUs, ns.
     pub ns: u64,
 }

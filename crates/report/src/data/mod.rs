@@ -1,8 +1,8 @@
-//! A run as data: what the JSON document holds (`docs/json-schema.md` describes every field), and
-//! what tables, timelines and CSV are made from.
+//! A run as data: the contents of the JSON document (`docs/json-schema.md` describes every field),
+//! from which tables, timelines and CSV are made.
 //!
-//! Plain data: nothing here knows how a run came about. Times are integers in ns. Floating-point
-//! numbers are ratios and rates only, rounded to six decimals by [`ratio`].
+//! Plain data, independent of how a run is made. Times are integers in ns. Floating-point numbers
+//! are ratios and rates only, rounded to six decimals by [`ratio`].
 
 mod baseline;
 mod cpu;
@@ -33,7 +33,7 @@ pub use spread::{BucketRow, RatioSpread, Spread};
 pub use task::{KeyFigures, TaskFigures};
 pub use totals::Totals;
 
-/// `value` rounded to six decimals, so that the last bits of a division are in no document.
+/// Rounds `value` to six decimals, so that no document contains the last bits of a division.
 pub fn ratio(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
@@ -43,8 +43,8 @@ pub(crate) mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// A run of so many CPUs and so long, in which nothing happened to these tasks; the key is the
-    /// name up to the dash.
+    /// Returns a run of this length on this number of CPUs in which nothing happened to these
+    /// tasks; the key is the name up to the dash.
     pub fn empty_run(cpus: u32, end_ns: u64, names: &[&str]) -> RunReport {
         let task = |(number, name): (usize, &&str)| TaskFigures {
             task: number as u32,
@@ -91,7 +91,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The fields of the objects in `value`, each with the object that it is of.
+    /// Collects the fields of the objects in `value`, each with the name of its object.
     fn fields(value: &serde_json::Value, object: &str, found: &mut BTreeSet<(String, String)>) {
         match value {
             serde_json::Value::Object(map) => map.iter().for_each(|(name, value)| {
@@ -105,13 +105,13 @@ pub(crate) mod tests {
         }
     }
 
-    /// The part of docs/json-schema.md on the fields of an object of the document.
+    /// Returns the part of docs/json-schema.md on the fields of an object of the document.
     fn section<'a>(docs: &'a str, object: &str) -> &'a str {
         let heading = match object {
             "run" => "\n## Run\n".into(),
             "wakeup_latency" | "start_latency" | "burst_response" | "turnaround" | "cpu_time"
             | "idle_exit" | "idle_exit_of" | "slowdown" | "burst_lag" => "\n### Spread\n".into(),
-            // They are described in a line, where the field itself is.
+            // These are described in one line, where the field itself is.
             "scheduler" | "machine" | "tunables" | "end" | "set" => "\n## Run\n".into(),
             "kinds" => "\n### `kernel`\n".into(),
             "idle" => "\n### `energy`\n".into(),
@@ -127,10 +127,10 @@ pub(crate) mod tests {
     fn every_field_is_documented_in_the_section_of_its_object() {
         let docs = include_str!("../../../../docs/json-schema.md");
         let mut found = BTreeSet::new();
-        let run = serde_json::to_value(full_run()).expect("it is data");
+        let run = serde_json::to_value(full_run()).expect("reports serialise");
         fields(&run, "run", &mut found);
         for (object, name) in &found {
-            // `{name, value}` is how lists of small objects are written.
+            // `{name, value}` is the notation for lists of small objects.
             let section = section(docs, object);
             let stands = [format!("`{name}`"), format!("{{{name},"), format!(", {name}}}")];
             assert!(
@@ -138,19 +138,22 @@ pub(crate) mod tests {
                 "`{name}` of `{object}` is not in docs/json-schema.md"
             );
         }
-        // What the tables of the document name is there.
+        // Every field that the tables of the document name exists.
         let rows = docs.split("# The JSON document `schedlab-bench/1`").next().unwrap_or_default();
         let rows = rows.split("\n## CSV").next().unwrap_or_default();
         let rows = rows.lines().skip_while(|line| *line != "## Run");
         for row in rows.filter(|line| line.starts_with("| `")) {
             let names = row.split('|').nth(1).unwrap_or_default().split('`').skip(1).step_by(2);
             for name in names {
-                assert!(found.iter().any(|(_, field)| field == name), "there is no `{name}`");
+                assert!(
+                    found.iter().any(|(_, field)| field == name),
+                    "the document has no `{name}`"
+                );
             }
         }
     }
 
-    /// A run in which everything was measured, on a modelled machine: no field is absent.
+    /// Returns a run in which everything was measured, on a modelled machine: no field is absent.
     pub fn full_run() -> RunReport {
         let spread: Spread = [1, 2, 4].into_iter().collect();
         let mut run = empty_run(2, 100, &["a-0", "b-0"]);

@@ -1,4 +1,4 @@
-//! The runs of one column that was run several times, each with another seed.
+//! Runs of one column that was run several times, each time with another seed.
 
 use super::{EndState, ratio};
 use serde::{Deserialize, Serialize, Serializer};
@@ -6,38 +6,38 @@ use serde::{Deserialize, Serialize, Serializer};
 /// One of several runs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RepetitionRow {
-    /// Its seed.
+    /// Seed.
     pub seed: u64,
-    /// Why it ended.
+    /// State at the end.
     pub state: EndState,
-    /// When, ns.
+    /// Length, ns.
     pub at_ns: u64,
 }
 
-/// A figure over several runs.
+/// Figure over several runs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SummaryRow {
-    /// The metric's id.
+    /// Id of the metric.
     pub metric: String,
-    /// The unit of all that follows but `count`.
+    /// Unit of all values below except `count`.
     pub unit: String,
-    /// How many runs have it, at least one.
+    /// Number of runs that have it, at least one.
     pub count: u64,
-    /// The least.
+    /// Minimum.
     pub min: Number,
-    /// The one in the middle; of an even number of runs the mean of the two in the middle.
+    /// Median; for an even number of runs the mean of the two middle values.
     pub median: Number,
-    /// Their mean.
+    /// Mean.
     pub mean: Number,
-    /// The most.
+    /// Maximum.
     pub max: Number,
-    /// The standard deviation of a sample (divisor n - 1); none for fewer than two.
+    /// Standard deviation of a sample (divisor n - 1). `None`: fewer than two runs.
     pub sd: Option<Number>,
-    /// One a run, in the order of the repetitions; none: the run has none.
+    /// Value of each run, in the order of the repetitions. `None`: the run has no value.
     pub values: Vec<Option<Number>>,
 }
 
-/// A number that is written without a decimal point if it is whole, else with six decimals.
+/// Number that is written without a decimal point if it is whole, otherwise with six decimals.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Number(pub f64);
@@ -50,7 +50,7 @@ impl From<f64> for Number {
 
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        /// From here on not every whole number is one of these.
+        /// Magnitude from which on not every whole number is representable.
         const EXACT: f64 = (1_u64 << 53) as f64;
         if self.0.fract() == 0.0 && self.0.abs() < EXACT {
             to.serialize_i64(self.0 as i64)

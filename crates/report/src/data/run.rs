@@ -5,11 +5,12 @@ use super::{
     KeyFigures, RatioSpread, RepetitionRow, SliceRow, SpanRow, Spread, SummaryRow, TaskFigures,
     Totals,
 };
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
-/// The document's name and version. The number changes when a reader of the old form would go
-/// wrong; new fields alone do not change it.
+/// Name and version of the document. The version changes when a reader of the old form would
+/// misread the new one; new fields alone do not change it.
 pub const SCHEMA: &str = "schedlab-run/1";
 
 /// One workload under one or more schedulers.
@@ -17,34 +18,33 @@ pub const SCHEMA: &str = "schedlab-run/1";
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: String,
-    /// What was run.
+    /// Workload.
     pub workload: WorkloadInfo,
-    /// One entry a column, in the order asked for.
+    /// One entry for each column, in the requested order.
     pub runs: Vec<RunReport>,
-    /// How it differs from an earlier result, if it was compared with one.
+    /// Differences from an earlier result, if there was a comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
 }
 
 impl Report {
-    /// The runs of `workload`.
+    /// Returns a report of the runs of `workload`.
     pub fn new(workload: WorkloadInfo, runs: Vec<RunReport>) -> Report {
         Report { schema: SCHEMA.into(), workload, runs, baseline: None }
     }
 }
 
-/// What was run.
+/// Properties of the workload.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WorkloadInfo {
-    /// Its name, e.g. the file's.
+    /// Name, e.g. that of the file.
     pub name: String,
-    /// How long it was to run at most, ns.
+    /// Requested maximum length of the run, ns.
     pub duration_ns: u64,
-    /// What was set for all schedulers alike: tunables of those that have them, nice values,
-    /// weights and quotas.
+    /// Settings for all schedulers: tunables (where they exist), nice values, weights and quotas.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<SettingRow>,
-    /// Whether each task began up to a tick later, by the seed.
+    /// Whether each task began up to a tick later, depending on the seed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub late_starts: bool,
 }
@@ -53,28 +53,59 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Something that was set for a column, and to what.
+/// Setting of a column.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SettingRow {
     /// The kernel's name of a tunable; `nice:KEY`, `shares:/GROUP`, `weight:/GROUP`,
     /// `quota:/GROUP`.
     pub name: String,
-    /// To what.
+    /// Value.
     pub value: SettingValue,
 }
 
-/// What something was set to.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// Value of a setting.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum SettingValue {
-    /// A number.
+    /// Number.
     Number(i64),
-    /// A quota: `20ms/100ms`, `max`.
+    /// Quota: `20ms/100ms`, `max`.
     Text(String),
 }
 
+/// Derived code would first copy the value into a buffer of any type, which needs a second
+/// deserialiser.
+impl<'de> Deserialize<'de> for SettingValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SettingValue, D::Error> {
+        struct ValueVisitor;
+
+        impl Visitor<'_> for ValueVisitor {
+            type Value = SettingValue;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number or a text")
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<SettingValue, E> {
+                Ok(SettingValue::Number(number))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<SettingValue, E> {
+                let too_large = || E::invalid_value(de::Unexpected::Unsigned(number), &self);
+                i64::try_from(number).map(SettingValue::Number).map_err(|_| too_large())
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<SettingValue, E> {
+                Ok(SettingValue::Text(text.into()))
+            }
+        }
+
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
 impl fmt::Display for SettingRow {
-    /// As users write it.
+    /// Formats the value as users write it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.value {
             SettingValue::Number(number) => write!(f, "{}={number}", self.name),
@@ -83,22 +114,22 @@ impl fmt::Display for SettingRow {
     }
 }
 
-/// Under what it was run.
+/// Scheduler of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SchedulerInfo {
     /// Name in the registry, e.g. `o_1`.
     pub name: String,
     /// Release, e.g. `2.6.22`.
     pub release: String,
-    /// What it is called in full.
+    /// Full name.
     pub title: String,
-    /// What was set for it alone, by which it differs from others of its release.
+    /// Settings for this column alone, which distinguish it from others of its release.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<SettingRow>,
 }
 
 impl SchedulerInfo {
-    /// Its release, and what was set for it alone: `6.18`, `6.18[DELAY_DEQUEUE=0]`.
+    /// Returns the release and the settings for this column alone: `6.18`, `6.18[DELAY_DEQUEUE=0]`.
     pub fn version(&self) -> String {
         let set = self.set.iter().map(SettingRow::to_string);
         match set.collect::<Vec<_>>().join(",") {
@@ -108,155 +139,175 @@ impl SchedulerInfo {
     }
 }
 
-/// On what it was run.
+/// Machine of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MachineInfo {
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u32,
-    /// What model of a machine, e.g. `idealised`.
+    /// Model of the machine, e.g. `idealised`.
     pub model: String,
 }
 
-/// A tunable and its value.
+/// Tunable and its value.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TunableValue {
     /// The kernel's name.
     pub name: String,
-    /// Its value.
+    /// Value.
     pub value: i64,
 }
 
 /// One run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RunReport {
-    /// Under what.
+    /// Scheduler.
     pub scheduler: SchedulerInfo,
-    /// On what.
+    /// Machine.
     pub machine: MachineInfo,
-    /// The scheduler's tunables as they stood.
+    /// Tunables of the scheduler and their values.
     pub tunables: Vec<TunableValue>,
-    /// The seed of what was random; none if nothing was.
+    /// Random seed. `None`: nothing was random.
     pub seed: Option<u64>,
-    /// How it ended.
+    /// End of the run.
     pub end: End,
-    /// The whole machine's figures.
+    /// Figures of the whole machine.
     pub totals: Totals,
-    /// What the kernel's time went into. None on an idealised machine, where it takes none.
+    /// Kernel time by kind. `None`: an idealised machine, where the kernel takes no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelFigures>,
-    /// What was drawn. None if nothing is known of the machine's power.
+    /// Energy consumption. `None`: the machine's power is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyFigures>,
-    /// How fair it was. None if that was not measured.
+    /// Fairness. `None`: it was not measured.
     pub fairness: Option<FairnessFigures>,
-    /// How many times a task was refused what was asked for it.
+    /// Number of requests of tasks that were refused.
     #[serde(default)]
     pub refused: u64,
     /// The first of these refusals, at most 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<RefusalRow>,
-    /// From wakeup to running.
+    /// Latency from wakeup to running.
     pub wakeup_latency: Spread,
-    /// The same in full: the buckets that hold anything, rising.
+    /// Histogram of wakeup latencies: the buckets that are not empty, in ascending order.
     pub wakeup_latency_histogram: Vec<BucketRow>,
-    /// What of each wakeup latency was getting out of an idle state. None if no CPU ever was in one
-    /// that takes time to leave.
+    /// Part of each wakeup latency that was spent leaving an idle state. `None`: no CPU ever was in
+    /// a state that takes time to leave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_exit: Option<Spread>,
-    /// The same of the latencies at some percentiles. None as above.
+    /// The same part at some percentiles of the latency. `None` as above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_exit_of: Option<IdleExitFigures>,
-    /// From a task's start to its first time on a CPU.
+    /// Latency from a task's start to its first time on a CPU.
     pub start_latency: Spread,
-    /// From wakeup to the next sleep or the end.
+    /// Time from wakeup to the next sleep or the end.
     pub burst_response: Spread,
     /// Length of a burst / CPU time in it.
     #[serde(default)]
     pub slowdown: RatioSpread,
-    /// The largest |lag| of each burst. Without values if fairness was not measured.
+    /// Largest |lag| in each burst. Without values if fairness was not measured.
     #[serde(default)]
     pub burst_lag: Spread,
-    /// From start to end, of the tasks that ended.
+    /// Time from start to end, of the tasks that ended.
     pub turnaround: Spread,
     /// CPU time, over all tasks that started.
     pub cpu_time: Spread,
-    /// Each CPU's figures.
+    /// Figures of each CPU.
     pub cpus: Vec<CpuFigures>,
-    /// The tasks' figures by key.
+    /// Figures of the tasks by key.
     pub keys: Vec<KeyFigures>,
-    /// Each control group's figures, in the order in which they were made. Empty if there are none
-    /// but the root.
+    /// Figures of each control group, in the order of their creation. Empty if there is only the
+    /// root.
     #[serde(default)]
     pub groups: Vec<GroupFigures>,
-    /// Each task's figures, by number.
+    /// Figures of each task, by number.
     pub tasks: Vec<TaskFigures>,
-    /// Who ran where and when, by start, then CPU. None if that was not recorded.
+    /// Intervals in which tasks ran, by start, then CPU. `None`: not recorded.
     pub slices: Option<Vec<SliceRow>>,
-    /// Who wanted to run when, by start, then task. None if that was not recorded.
+    /// Intervals in which tasks were runnable, by start, then task. `None`: not recorded.
     pub spans: Option<Vec<SpanRow>>,
-    /// If it was repeated: all runs, this one first.
+    /// All runs if the run was repeated, this one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repetitions: Vec<RepetitionRow>,
-    /// If it was repeated: each figure over all runs.
+    /// Each figure over all runs if the run was repeated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub summary: Vec<SummaryRow>,
 }
 
 impl RunReport {
-    /// The scheduler as users write it, e.g. `cfs@2.6.24`.
+    /// Returns the scheduler as users write it, e.g. `cfs@2.6.24`.
     pub fn spec(&self) -> String {
         format!("{}@{}", self.scheduler.name, self.scheduler.version())
     }
 }
 
-/// What of wakeup latencies was getting out of idle states: the mean over all that stand in one
-/// bucket of the histogram with a percentile.
+/// Part of wakeup latencies that was spent leaving idle states: the mean over all latencies in the
+/// same bucket of the histogram as a percentile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IdleExitFigures {
-    /// With the median, ns.
+    /// At the median, ns.
     pub p50_ns: Option<u64>,
-    /// With the 99th percentile, ns.
+    /// At the 99th percentile, ns.
     pub p99_ns: Option<u64>,
-    /// With the largest, ns.
+    /// At the largest, ns.
     pub max_ns: Option<u64>,
 }
 
-/// Something that a task was refused.
+/// Request of a task that was refused.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RefusalRow {
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
-    /// Who.
+    /// The task.
     pub task: u32,
-    /// What was asked: a policy's name, `affinity`, `group` or `fork`.
+    /// Request: the name of a policy, `affinity`, `group` or `fork`.
     pub asked: String,
     /// The kernel's error number, e.g. `EBUSY`.
     pub errno: String,
-    /// The policy that it goes on with.
+    /// Policy that the task keeps.
     pub policy: String,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct End {
-    /// Why.
+    /// Reason.
     pub state: EndState,
-    /// When, ns; also how long it took, as it began at 0.
+    /// Time, ns; also the length of the run, which begins at 0.
     pub at_ns: u64,
 }
 
-/// Why a run ended.
+/// Reason why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndState {
-    /// The time was up.
+    /// The time limit was reached.
     TimeUp,
-    /// Every task had ended.
+    /// All tasks had ended.
     AllEnded,
-    /// All tasks left slept, and nobody would ever wake them.
+    /// All remaining tasks slept, and no event would ever wake them.
     Stuck,
-    /// It broke down. (Only of a benchmark; there are no figures then.)
+    /// The run failed. (Only of a benchmark; there are no figures then.)
     Failed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_whole_numbers_or_texts() {
+        let read = |text: &str| serde_json::from_str::<SettingValue>(text);
+        for number in [0, -1, i64::MIN, i64::MAX] {
+            assert_eq!(read(&number.to_string()).unwrap(), SettingValue::Number(number));
+        }
+        for text in ["max", "20ms/100ms", "a \"quoted\" \\ text", ""] {
+            let json = serde_json::to_string(text).unwrap();
+            assert_eq!(read(&json).unwrap(), SettingValue::Text(text.into()));
+        }
+        for wrong in ["1.0", "1e3", "9223372036854775808", "null", "true", "[1]", "{}"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! How durations are spread: [`Spread`], and in full as rows of a histogram: [`BucketRow`]; how
-//! ratios are: [`RatioSpread`].
+//! Distribution of durations: [`Spread`], and in full as rows of a histogram: [`BucketRow`];
+//! distribution of ratios: [`RatioSpread`].
 
 use super::ratio;
 use schedlab_measure::histogram::percentile_of_sorted;
@@ -7,32 +7,34 @@ use schedlab_measure::stats::SLOWDOWN_PARTS;
 use schedlab_measure::{Histogram, Moments};
 use serde::{Deserialize, Serialize};
 
-/// How some durations are spread. Everything but the count and the sum is none if there are none.
+/// Distribution of durations. Without any durations, everything except the count and the sum is
+/// `None`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Spread {
-    /// How many.
+    /// Number of durations.
     pub count: u64,
-    /// Their sum, ns.
+    /// Sum, ns.
     pub sum_ns: u64,
-    /// The smallest, ns.
+    /// Minimum, ns.
     pub min_ns: Option<u64>,
-    /// The mean, ns, rounded down.
+    /// Mean, ns, rounded down.
     pub mean_ns: Option<u64>,
-    /// Nearest-rank percentiles, ns.
+    /// Median, ns. Percentiles are nearest-rank.
     pub p50_ns: Option<u64>,
-    /// 90th.
+    /// 90th percentile, ns.
     pub p90_ns: Option<u64>,
-    /// 95th.
+    /// 95th percentile, ns.
     pub p95_ns: Option<u64>,
-    /// 99th.
+    /// 99th percentile, ns.
     pub p99_ns: Option<u64>,
-    /// 99.9th.
+    /// 99.9th percentile, ns.
     pub p999_ns: Option<u64>,
-    /// The largest, ns.
+    /// Maximum, ns.
     pub max_ns: Option<u64>,
-    /// Standard deviation as of the whole population (divisor n), ns, rounded.
+    /// Standard deviation of the whole population (divisor n), ns, rounded.
     pub sd_population_ns: Option<u64>,
-    /// Standard deviation as of a sample (divisor n - 1), ns, rounded; none for fewer than two.
+    /// Standard deviation of a sample (divisor n - 1), ns, rounded. `None`: fewer than two
+    /// durations.
     pub sd_sample_ns: Option<u64>,
 }
 
@@ -83,38 +85,38 @@ impl Spread {
     }
 }
 
-/// How some ratios of at least 1 are spread, each rounded down to a thousandth. Everything but the
-/// count and the sum is none if there are none.
+/// Distribution of ratios of at least 1, each rounded down to a thousandth. Without any ratios,
+/// everything except the count and the sum is `None`.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RatioSpread {
-    /// How many.
+    /// Number of ratios.
     pub count: u64,
-    /// Their sum.
+    /// Sum.
     pub sum: f64,
-    /// The smallest.
+    /// Minimum.
     pub min: Option<f64>,
-    /// The mean.
+    /// Mean.
     pub mean: Option<f64>,
-    /// Nearest-rank percentiles.
+    /// Median. Percentiles are nearest-rank.
     pub p50: Option<f64>,
-    /// 90th.
+    /// 90th percentile.
     pub p90: Option<f64>,
-    /// 95th.
+    /// 95th percentile.
     pub p95: Option<f64>,
-    /// 99th.
+    /// 99th percentile.
     pub p99: Option<f64>,
-    /// 99.9th.
+    /// 99.9th percentile.
     pub p999: Option<f64>,
-    /// The largest.
+    /// Maximum.
     pub max: Option<f64>,
-    /// Standard deviation as of the whole population (divisor n).
+    /// Standard deviation of the whole population (divisor n).
     pub sd_population: Option<f64>,
-    /// Standard deviation as of a sample (divisor n - 1); none for fewer than two.
+    /// Standard deviation of a sample (divisor n - 1). `None`: fewer than two ratios.
     pub sd_sample: Option<f64>,
 }
 
 impl RatioSpread {
-    /// Of what each ratio has beyond 1, in thousandths.
+    /// Returns the distribution of ratios given their excess over 1, in thousandths.
     pub fn of_excess(excess: &Histogram) -> RatioSpread {
         let moments = excess.moments();
         let parts = SLOWDOWN_PARTS as f64;
@@ -142,8 +144,8 @@ impl RatioSpread {
     }
 }
 
-/// A bucket of a histogram: smallest and largest value that belong there (ns), and how many were
-/// noted. An array of three in JSON.
+/// Bucket of a histogram: smallest and largest value that belong to it (ns), and number of values
+/// in it. An array of three in JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BucketRow(pub u64, pub u64, pub u64);
 

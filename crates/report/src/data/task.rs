@@ -1,112 +1,113 @@
-//! The figures of a task: [`TaskFigures`], and of the tasks of one key together: [`KeyFigures`].
+//! Figures of a task: [`TaskFigures`], and of all tasks of a key: [`KeyFigures`].
 
 use super::Spread;
 use serde::{Deserialize, Serialize};
 
-/// A task's figures.
+/// Figures of a task.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TaskFigures {
-    /// Its number, also its place in the list.
+    /// Number, also its index in the list.
     pub task: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is an instance of.
+    /// Name of which it is an instance.
     pub key: String,
-    /// Its group as a path; empty = the root.
+    /// Path of its group; empty = the root.
     pub group: String,
-    /// Its policy in force when the run ended, e.g. `SCHED_OTHER`. (That, and not what was asked
-    /// for and refused. What follows likewise.)
+    /// Policy in force when the run ended, e.g. `SCHED_OTHER`, regardless of refused requests. This
+    /// also applies to the following fields.
     pub policy: String,
-    /// Its nice value.
+    /// Nice value.
     pub nice: i32,
-    /// Its real-time priority; 0 for other policies.
+    /// Real-time priority; 0 for other policies.
     pub rt_priority: u32,
-    /// How many times it was refused what was asked for it.
+    /// Number of its requests that were refused.
     #[serde(default)]
     pub refused: u64,
-    /// When it came into being, ns. None: never.
+    /// Time of creation, ns. `None`: never created.
     pub start_ns: Option<u64>,
-    /// When it first had a CPU, ns.
+    /// Time at which it first had a CPU, ns.
     pub first_run_ns: Option<u64>,
-    /// When it ended, ns.
+    /// Time at which it ended, ns.
     pub end_ns: Option<u64>,
-    /// End - start, ns. Waiting, CPU and blocked time come to it.
+    /// End - start, ns: the sum of waiting, CPU and blocked time.
     pub turnaround_ns: Option<u64>,
     /// Time on a CPU, ns.
     pub cpu_ns: u64,
     /// Time runnable without a CPU, ns.
     pub wait_ns: u64,
-    /// The longest single wait, ns.
+    /// Longest single wait, ns.
     pub wait_max_ns: u64,
-    /// How long it had been waiting when the run ended, ns; 0 = it was not.
+    /// Length of its open wait when the run ended, ns; 0 = it was not waiting.
     pub wait_open_ns: u64,
     /// Time asleep or stopped, ns.
     pub blocked_ns: u64,
-    /// Loops finished.
+    /// Number of loops finished.
     pub loops: u64,
-    /// Times it came to a timer.
+    /// Number of times that it came to a timer.
     #[serde(default)]
     pub periods: u64,
-    /// Times of these that it had expired before.
+    /// Number of those times at which the timer had already expired.
     #[serde(default)]
     pub missed_periods: u64,
-    /// Pieces of work done.
+    /// Number of pieces of work done.
     pub jobs: u64,
-    /// Times it was woken.
+    /// Number of times that it was woken.
     pub wakeups: u64,
-    /// Wakeups whose latency is known.
+    /// Number of wakeups whose latency is known.
     pub latency_count: u64,
     /// Mean wakeup latency, ns.
     pub latency_mean_ns: Option<u64>,
-    /// The 99th percentile of its wakeup latencies, ns. None for tasks beyond the first 256 and for
-    /// those that were forked.
+    /// 99th percentile of its wakeup latencies, ns. `None` for tasks beyond the first 256 and for
+    /// forked tasks.
     #[serde(default)]
     pub latency_p99_ns: Option<u64>,
-    /// Largest wakeup latency, ns.
+    /// Maximum wakeup latency, ns.
     pub latency_max_ns: Option<u64>,
-    /// Times it was given a CPU.
+    /// Number of times that it got a CPU.
     pub switches_in: u64,
-    /// Times it left its CPU because it blocked or ended.
+    /// Number of times that it left its CPU because it blocked or ended.
     pub switches_voluntary: u64,
-    /// Times it left its CPU although it was runnable.
+    /// Number of times that it left its CPU although it was runnable.
     pub switches_involuntary: u64,
-    /// Moves between runqueues.
+    /// Number of migrations between runqueues.
     pub migrations_queue: u64,
-    /// Times it got another CPU than it had had last.
+    /// Number of times that it got another CPU than its last one.
     pub migrations_cpu: u64,
-    /// What the ideal fluid machine would have given it, ns. This and what follows: none for a task
-    /// that stands outside it (a real-time or deadline task), or if fairness was not measured.
+    /// CPU time that the ideal fluid machine would have given it, ns. This and the following fields
+    /// are `None` for a task outside that machine (a real-time or deadline task), or if fairness
+    /// was not measured.
     pub share_ns: Option<u64>,
-    /// The most that it was owed at any time, ns.
+    /// Largest amount that it was owed at any time, ns.
     pub owed_max_ns: Option<u64>,
-    /// The most that it was ahead at any time, ns.
+    /// Largest amount that it was ahead at any time, ns.
     pub ahead_max_ns: Option<u64>,
-    /// Its lag at the end, ns; positive = owed.
+    /// Lag at the end, ns; positive = owed.
     pub lag_end_ns: Option<i64>,
-    /// The largest |lag| within any of its bursts, ns.
+    /// Largest |lag| within any of its bursts, ns.
     #[serde(default)]
     pub burst_lag_max_ns: Option<u64>,
-    /// What was due to it in its bursts, as their lags count it, ns. None if it was never runnable
+    /// CPU time due to it in its bursts, as their lags count it, ns. `None`: it was never runnable
     /// for any time.
     #[serde(default)]
     pub due_ns: Option<i64>,
 }
 
-/// The figures of tasks of one key together.
+/// Figures of all tasks of a key.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct KeyFigures {
-    /// The key.
+    /// Key.
     pub key: String,
-    /// How many tasks.
+    /// Number of tasks.
     pub tasks: u64,
     /// CPU time, ns.
     pub cpu_ns: u64,
     /// Time runnable without a CPU, ns.
     pub wait_ns: u64,
-    /// The longest single wait, ns.
+    /// Longest single wait, ns.
     pub wait_max_ns: u64,
-    /// Pieces of work done.
+    /// Number of pieces of work done.
     pub jobs: u64,
-    /// Wakeup latencies; percentiles are none for keys without a histogram of their own.
+    /// Wakeup latencies. Percentiles are `None` for keys without a histogram of their own.
     pub wakeup_latency: Spread,
 }

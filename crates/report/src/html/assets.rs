@@ -1,16 +1,16 @@
-//! What every page of runs carries: uPlot, the style sheet, the scripts.
+//! Common parts of every page of runs: uPlot, the style sheet, the scripts.
 
-/// The version of uPlot in `assets/uplot`.
+/// Version of uPlot in `assets/uplot`.
 pub(super) const UPLOT_VERSION: &str = "1.6.32";
 const UPLOT_SCRIPT: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
-/// Its licence, which goes into the page beside it.
+/// Licence of uPlot, which is included in the page.
 pub(super) const UPLOT_LICENSE: &str = include_str!("../../assets/uplot/LICENSE");
 
-/// The style sheets, in order.
+/// Style sheets, in order.
 pub(super) const STYLES: [&str; 2] = [UPLOT_STYLE, include_str!("../../assets/report.css")];
 
-/// The scripts, in order: each uses those before it.
+/// Scripts, in order: each uses those before it.
 pub(super) const SCRIPTS: [&str; 10] = [
     UPLOT_SCRIPT,
     include_str!("../../assets/base.js"),

@@ -1,5 +1,5 @@
-//! What a benchmark's page has before its runs: every figure as a curve and a table, what was set,
-//! and what the real program would have printed.
+//! Sections of a benchmark's page before its runs: every figure as a curve and a table, the
+//! parameters, and the output of the real program.
 
 use super::frame::clean;
 use super::page::Section;
@@ -11,10 +11,11 @@ use crate::format::amount;
 use maud::{Markup, PreEscaped, html};
 use schedlab_measure::catalogue::{self, COMPARED};
 
-/// What programs print is on the page up to so many characters.
+/// Maximum number of characters of program output on the page.
 const PRINTED_MOST: usize = 400_000;
 
-/// The sections of `report`. Of what was swept `figure` is shown first (none: the first).
+/// Returns the sections of `report`. `figure` is the figure of a sweep that is shown first. `None`:
+/// the first.
 pub fn sections(report: &BenchReport, figure: Option<&str>) -> Vec<Section> {
     let results = html! {
         (warnings(report))
@@ -40,24 +41,24 @@ pub fn sections(report: &BenchReport, figure: Option<&str>) -> Vec<Section> {
     sections
 }
 
-/// What users should know of the runs, once for all runs of a scheduler that say the same.
+/// Returns warnings about the runs, once for all runs of a scheduler with the same warning.
 fn warnings(report: &BenchReport) -> Markup {
-    let mut told: Vec<(usize, &str)> = vec![];
+    let mut listed: Vec<(usize, &str)> = vec![];
     for point in &report.points {
         for text in point.runs.iter().filter_map(|run| run.warning.as_deref()) {
-            if !told.contains(&(point.scheduler, text)) {
-                told.push((point.scheduler, text));
+            if !listed.contains(&(point.scheduler, text)) {
+                listed.push((point.scheduler, text));
             }
         }
     }
     html! {
-        @for (scheduler, text) in told {
+        @for (scheduler, text) in listed {
             p.note.thinned { (clean(&report.schedulers[scheduler].spec())) ": " (clean(text)) }
         }
     }
 }
 
-/// A figure's name; of what the catalogue knows with its definition.
+/// Returns the name of a figure; a metric of the catalogue has its definition.
 fn term(report: &BenchReport, name: &str) -> Markup {
     let known = COMPARED.iter().filter_map(|id| catalogue::find(id)).find(|it| it.title() == name);
     let text = match (known, report.any(name)) {
@@ -71,7 +72,7 @@ fn term(report: &BenchReport, name: &str) -> Markup {
     }
 }
 
-/// The headings of the schedulers' columns.
+/// Returns the headings of the schedulers' columns.
 fn headings(report: &BenchReport) -> Markup {
     html! {
         @for scheduler in &report.schedulers {
@@ -82,7 +83,7 @@ fn headings(report: &BenchReport) -> Markup {
     }
 }
 
-/// A figure of a point: its mean, and over several runs its standard deviation and its ends.
+/// Returns a figure of a point: its mean, and for several runs its standard deviation and range.
 fn cell(points: &[&BenchPoint], place: usize, name: &str) -> Markup {
     let figure = points.get(place).and_then(|point| point.figure(name));
     let Some(figure) = figure else { return html! { td { span.none { "–" } } } };
@@ -105,12 +106,12 @@ fn spread(figure: &Summary, text: &dyn Fn(f64) -> String, sd: f64) -> Markup {
 
 fn best_hint() -> Markup {
     html! {
-        p.hint { "Marked " span.best { "like this" } ": the best of a row. Point at a name, or go "
-            "there with the Tab key, to read what it means." }
+        p.hint { "Marked " span.best { "like this" } ": the best value of a row. Point at a name, or "
+            "move to it with the Tab key, to read its definition." }
     }
 }
 
-/// All figures of the only point: a row a figure, a column a scheduler.
+/// Returns all figures of the only point: a row for each figure, a column for each scheduler.
 fn one_point(report: &BenchReport) -> Markup {
     let points: Vec<&BenchPoint> = report.points.iter().collect();
     html! {
@@ -129,11 +130,11 @@ fn one_point(report: &BenchReport) -> Markup {
     }
 }
 
-/// Each figure over what was swept, as a curve and as a table. Scripts show one at a time; without
-/// them all stand below each other.
+/// Returns each figure over the swept parameters, as a curve and as a table. Scripts show one at a
+/// time; without scripts all are shown below each other.
 fn sweep(report: &BenchReport, figure: Option<&str>) -> Markup {
     let mut names = report.figure_names();
-    // The one that is asked for comes first.
+    // The requested figure comes first.
     names.sort_by_key(|name| figure != Some(*name));
     html! {
         div #figure-choice .bar hidden {
@@ -181,7 +182,7 @@ fn sweep_table(report: &BenchReport, name: &str) -> Markup {
     }
 }
 
-/// What was set, or holds because nothing was.
+/// Returns the parameters, including defaults.
 fn parameters(report: &BenchReport) -> Markup {
     let values = |axis: &Axis| axis.values.iter().map(written).collect::<Vec<_>>().join(", ");
     let seeds = report.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
@@ -191,7 +192,7 @@ fn parameters(report: &BenchReport) -> Markup {
                 thead { tr {
                     th scope="col" { "parameter" }
                     th.text scope="col" { "value" }
-                    th.text scope="col" { "what it is" }
+                    th.text scope="col" { "meaning" }
                 } }
                 tbody {
                     @for axis in &report.parameters { tr {
@@ -202,7 +203,7 @@ fn parameters(report: &BenchReport) -> Markup {
                     tr {
                         th scope="row" { "seeds" }
                         td.text { (seeds) }
-                        td.text { "of all that is random: a run each" }
+                        td.text { "of everything random: one run for each" }
                     }
                 }
             }
@@ -218,7 +219,7 @@ fn parameters(report: &BenchReport) -> Markup {
     }
 }
 
-/// What the real program prints under each scheduler.
+/// Returns the output of the real program under each scheduler.
 fn printed(report: &BenchReport) -> Markup {
     let mut room = PRINTED_MOST;
     let mut shown = vec![];
@@ -244,7 +245,7 @@ fn printed(report: &BenchReport) -> Markup {
         parts.join(", ")
     };
     html! {
-        p.hint { "What the real program would have printed." }
+        p.hint { "Output that the real program would have printed." }
         @for (number, (point, run)) in shown.iter().enumerate() {
             details open[number == 0 && run.end != EndState::Failed] {
                 summary { (clean(&heading(point, run.seed))) }
@@ -252,7 +253,7 @@ fn printed(report: &BenchReport) -> Markup {
             }
         }
         @if left_out > 0 {
-            p.note { "What " (left_out) " more runs printed is left out for its length." }
+            p.note { "The output of " (left_out) " more runs is left out because of its length." }
         }
     }
 }

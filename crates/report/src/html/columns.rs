@@ -1,8 +1,8 @@
 //! Columns of numbers as text for a page: [`Columns`].
 //!
-//! Each column is cut into planes: the lowest bytes of all its numbers, then the next higher ones,
-//! as many as its largest number needs. That brings like to like: high bytes are nearly all equal
-//! and are squeezed to nothing. All planes of all columns are one deflate stream, in base64, which
+//! Each column is cut into planes: the lowest bytes of all its numbers, then the next higher bytes,
+//! as many as its largest number needs. That groups similar bytes: the high ones are nearly all
+//! equal and compress very well. All planes of all columns are one deflate stream, in base64, which
 //! a browser reads with `DecompressionStream`. `assets/data.js` is the reader.
 
 use base64::Engine;
@@ -12,21 +12,21 @@ use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use std::io::Write;
 
-/// Columns, as they are written.
+/// Columns in their written form.
 #[derive(Default)]
 pub(super) struct Columns {
     planes: Vec<u8>,
     list: Vec<Column>,
 }
 
-/// What a reader must know of a column, in the order in which they stand in the stream.
+/// Description of a column for the reader, in the order of the stream.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(super) struct Column {
-    /// Its name.
+    /// Name.
     name: &'static str,
-    /// How many numbers.
+    /// Number of values.
     length: usize,
-    /// Bytes of each.
+    /// Bytes of each value.
     bytes: usize,
 }
 
@@ -47,11 +47,11 @@ impl Columns {
         self.list.push(Column { name, length: text.len(), bytes: 1 });
     }
 
-    /// What stands in the stream, and the stream.
+    /// Returns the descriptions of the columns, and the stream.
     pub fn finish(self) -> (Vec<Column>, String) {
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
         let squeezed = encoder.write_all(&self.planes).and_then(|()| encoder.finish());
-        (self.list, STANDARD.encode(squeezed.expect("a vector takes all that is written to it")))
+        (self.list, STANDARD.encode(squeezed.expect("writing to a vector does not fail")))
     }
 }
 
@@ -71,9 +71,11 @@ mod tests {
         let (list, text) = columns.finish();
         let shape: Vec<_> = list.iter().map(|it| (it.name, it.length, it.bytes)).collect();
         assert_eq!(shape, [("a", 3, 2), ("none", 0, 0), ("zeros", 2, 0), ("text", 3, 1)]);
-        let bytes = STANDARD.decode(text).expect("it is base64");
+        let bytes = STANDARD.decode(text).expect("the text is base64");
         let mut planes = vec![];
-        DeflateDecoder::new(&*bytes).read_to_end(&mut planes).expect("it is a deflate stream");
+        DeflateDecoder::new(&*bytes)
+            .read_to_end(&mut planes)
+            .expect("the bytes are a deflate stream");
         assert_eq!(planes, [1, 3, 0, 0, 2, 0, b'h', 0xc3, 0xa9]);
     }
 }

@@ -1,37 +1,37 @@
-//! What the page of a comparison with a real kernel has before its timelines: the figures of each
-//! task, real and simulated, and their latencies over each other.
+//! Sections of the page of a comparison with a real kernel before its timelines: the figures of
+//! each task, real and simulated, and their latencies in one drawing.
 
 use super::frame::clean;
 use super::page::Section;
 use maud::{Markup, html};
 
-/// A task.
+/// Task.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Task {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its figures.
+    /// Figures.
     pub rows: Vec<Row>,
     /// Latencies of its wakeups, if there are enough.
     pub latencies: Option<Latencies>,
 }
 
-/// A figure.
+/// Figure.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// Its name.
+    /// Name.
     pub title: &'static str,
-    /// On the real kernel: the middle, and from the least to the greatest.
+    /// On the real kernel: the median, and the range from minimum to maximum.
     pub real: (String, String),
     /// In the simulation.
     pub simulated: (String, String),
-    /// How far they are apart.
+    /// Difference between the two.
     pub error: String,
-    /// Whether it was met, in words.
+    /// Whether the simulation met the figure, in words.
     pub verdict: &'static str,
 }
 
-/// Quantiles in ns, the same ones of both: 50, 95, 99 %.
+/// Quantiles in ns, the same for both: 50, 95, 99 %.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Latencies {
     /// On the real kernel.
@@ -40,36 +40,36 @@ pub struct Latencies {
     pub simulated: [Option<u64>; 3],
 }
 
-/// What came of a comparison.
+/// Result of a comparison with a real kernel.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Answer {
-    /// What was compared with what, and how noisy it was, in sentences.
+pub struct KernelComparison {
+    /// Subject and noise of the comparison, in sentences.
     pub facts: Vec<String>,
-    /// The tasks.
+    /// Tasks.
     pub tasks: Vec<Task>,
-    /// What is asked of the model, and whether it holds.
+    /// Requirements on the model, and whether it meets them.
     pub checks: Vec<[String; 4]>,
 }
 
-/// The sections of `answer`.
-pub fn sections(answer: &Answer) -> Vec<Section> {
+/// Returns the sections of `comparison`.
+pub fn sections(comparison: &KernelComparison) -> Vec<Section> {
     let mut all = vec![Section {
         id: "answer",
         title: "Real and simulated",
         link: "Real and simulated",
-        body: figures(answer),
+        body: figures(comparison),
     }];
-    if answer.tasks.iter().any(|task| task.latencies.is_some()) {
-        let body = latencies(answer);
+    if comparison.tasks.iter().any(|task| task.latencies.is_some()) {
+        let body = latencies(comparison);
         let title = "Wakeup latencies";
         all.push(Section { id: "wakeup-latencies", title, link: title, body });
     }
     all
 }
 
-fn figures(answer: &Answer) -> Markup {
+fn figures(comparison: &KernelComparison) -> Markup {
     html! {
-        @for sentence in &answer.facts { p.trust { (clean(sentence)) } }
+        @for sentence in &comparison.facts { p.trust { (clean(sentence)) } }
         div.wide tabindex="0" role="region" aria-label="Real and simulated" {
             table.figures {
                 thead { tr {
@@ -79,7 +79,7 @@ fn figures(answer: &Answer) -> Markup {
                     th scope="col" { "error" }
                     th scope="col" { "" }
                 } }
-                @for task in &answer.tasks {
+                @for task in &comparison.tasks {
                     tbody {
                         tr.group { th scope="rowgroup" colspan="5" { (clean(&task.name)) } }
                         @for row in &task.rows { tr {
@@ -94,17 +94,17 @@ fn figures(answer: &Answer) -> Markup {
                 }
             }
         }
-        @if !answer.checks.is_empty() {
-            div.wide tabindex="0" role="region" aria-label="What is asked of the model" {
+        @if !comparison.checks.is_empty() {
+            div.wide tabindex="0" role="region" aria-label="Requirements on the model" {
                 table.figures {
                     thead { tr {
-                        th scope="col" { "What is asked of the model" }
+                        th scope="col" { "Requirements on the model" }
                         th scope="col" { "found" }
                         th scope="col" { "bound" }
                         th scope="col" { "" }
                     } }
                     tbody {
-                        @for [what, found, bound, holds] in &answer.checks { tr {
+                        @for [what, found, bound, holds] in &comparison.checks { tr {
                             th scope="row" { (clean(what)) }
                             td { (found) } td { (bound) } td { (holds) }
                         } }
@@ -117,27 +117,27 @@ fn figures(answer: &Answer) -> Markup {
 
 /// Width of the drawing.
 const WIDTH: f64 = 720.0;
-/// Where its axis begins.
+/// Left end of the axis.
 const LEFT: f64 = 140.0;
 /// Height of a task.
 const STEP: f64 = 26.0;
-/// The axis: from 1 us to 1 s.
+/// Length of the axis in decades: from 1 us to 1 s.
 const DECADES: f64 = 6.0;
 
-/// Where a latency stands on the axis, which is logarithmic.
+/// Returns the position of a latency on the logarithmic axis.
 fn place(ns: u64) -> f64 {
     let decades = ((ns.max(1) as f64 / 1e3).log10()).clamp(0.0, DECADES);
     LEFT + decades / DECADES * (WIDTH - LEFT - 20.0)
 }
 
-fn latencies(answer: &Answer) -> Markup {
+fn latencies(comparison: &KernelComparison) -> Markup {
     let tasks: Vec<(&Task, Latencies)> =
-        answer.tasks.iter().filter_map(|task| Some((task, task.latencies?))).collect();
+        comparison.tasks.iter().filter_map(|task| Some((task, task.latencies?))).collect();
     let height = 30.0 + STEP * tasks.len() as f64;
     let shown = |value: f64| format!("{value:.1}");
     html! {
         p.hint {
-            "Quantiles of 50, 95 and 99 % of each task, from the time a timer was due to the first "
+            "Quantiles of 50, 95 and 99 % of each task, from the expiry of a timer to the first "
             "instruction: above as measured, below as simulated."
         }
         div.wide tabindex="0" role="region" aria-label="Wakeup latencies" {
@@ -156,7 +156,7 @@ fn latencies(answer: &Answer) -> Markup {
                     text x="0" y=(shown(y + 6.0)) font-size="11" fill="currentColor" {
                         (clean(&task.name))
                     }
-                    @for (y, quantiles, opacity, whose) in [
+                    @for (y, quantiles, opacity, side) in [
                         (y, latencies.real, "1", "real"),
                         (y + 9.0, latencies.simulated, "0.45", "simulated"),
                     ] {
@@ -168,7 +168,7 @@ fn latencies(answer: &Answer) -> Markup {
                         @for ns in &known {
                             circle cx=(shown(place(*ns))) cy=(shown(y)) r="3" fill="currentColor"
                                 opacity=(opacity) {
-                                title { (whose) ": " (shown(*ns as f64 / 1e3)) " us" }
+                                title { (side) ": " (shown(*ns as f64 / 1e3)) " us" }
                             }
                         }
                     }
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn names_are_text_and_latencies_stand_on_the_axis() {
-        let answer = Answer {
+        let comparison = KernelComparison {
             facts: vec!["<b>others</b> had 1 %".into()],
             tasks: vec![Task {
                 name: "<script>".into(),
@@ -202,7 +202,7 @@ mod tests {
             }],
             checks: vec![["a < b".into(), "1".into(), "2".into(), "holds".into()]],
         };
-        let sections = sections(&answer);
+        let sections = sections(&comparison);
         let text: String = sections.iter().map(|section| section.body.0.as_str()).collect();
         assert!(!text.contains("<script>") && text.contains("&lt;script&gt;"));
         assert!(text.contains("a &lt; b") && text.contains("<circle"));

@@ -1,12 +1,12 @@
-//! What a page knows of its runs: a short head as JSON, and for each run columns of numbers.
+//! Data of a page: a short head as JSON, and columns of numbers for each run.
 //!
-//! Together the columns of all runs take at most [`DATA_MOST`] characters. If they would take more,
-//! waits are told to the microsecond instead of the nanosecond; if that is not enough, short
-//! neighbouring turns are put together, in the run that has most first. Sums over time and the
-//! longest waits are made of all events and are the same whatever was put together.
+//! The columns of all runs together take at most [`DATA_MOST`] characters. If they would take more,
+//! waits are stored in microseconds instead of nanoseconds; if that is not enough, short
+//! neighbouring slices are merged, in the run with the most slices first. Sums over time and the
+//! longest waits are computed from all events and do not depend on merging.
 
 use super::columns::{Column, Columns};
-use super::page::{Explained, Page, Seen};
+use super::page::{ExplainedWait, Page, Recording};
 use crate::data::{BucketRow, RunReport, Spread};
 use schedlab_measure::history::{
     BUCKETS, IntervalEnd, RunInterval, RunIntervals, RunnableCause, Wait,
@@ -14,13 +14,13 @@ use schedlab_measure::history::{
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// So many characters all data of a page may take.
+/// Maximum number of characters of all data of a page.
 pub(super) const DATA_MOST: usize = 7_700_000;
 
-/// So many turns of all runs together are shown one by one.
+/// Maximum number of slices of all runs together that are shown one by one.
 pub const TURNS_MOST: usize = 1_000_000;
 
-/// The head: what the scripts must know to read the rest.
+/// Head: what the scripts need to read the rest.
 #[derive(Serialize)]
 pub(super) struct Head<'a> {
     workload: &'a str,
@@ -34,13 +34,13 @@ struct RunHead<'a> {
     columns: Vec<Column>,
 }
 
-/// What is to be known of a run besides numbers in columns.
+/// Description of a run apart from its columns of numbers.
 #[derive(Serialize)]
 struct Meta<'a> {
     cpus: u32,
     end_ns: u64,
     tasks: Vec<TaskRow<'a>>,
-    /// The groups, the root first.
+    /// Groups, the root first.
     groups: Vec<Cow<'a, str>>,
     /// Number, name, sentence.
     rules: Vec<(u8, &'a str, &'a str)>,
@@ -54,37 +54,37 @@ type TaskRow<'a> = (Cow<'a, str>, Cow<'a, str>, Cow<'a, str>, &'a str, i32, u32,
 
 #[derive(Serialize)]
 struct Recorded {
-    /// Turns that there were.
+    /// Number of slices before merging.
     turns: u64,
     /// Those that are put together within this time; 0: none.
     grain_ns: u64,
-    /// The unit of waits in the columns.
+    /// Time within which slices are merged, ns; 0: none are.
     wait_unit_ns: u64,
-    /// The length of a stretch of time, ns, and how many there are.
+    /// Length of a stretch of time, ns, and number of stretches.
     width_ns: u64,
     buckets: usize,
     has_lags: bool,
     waits: Vec<WaitRow>,
 }
 
-/// A long wait.
+/// Long wait.
 #[derive(Serialize)]
 struct WaitRow {
     task: u32,
     from: u64,
     to: u64,
     cpu: u32,
-    /// Why it was runnable: a code.
+    /// Code of the reason why the task was runnable.
     came: u64,
-    /// Whether it got no CPU.
+    /// Whether the task got no CPU.
     open: bool,
-    /// Who had the CPU meanwhile (-1: it idled), for how long, ns; if that is known.
+    /// Tasks that had the CPU in the meantime (-1: idle), and for how long, ns, if known.
     meanwhile: Option<Vec<(i64, u64)>>,
-    /// Rules, and how many picks were lost by each.
+    /// Rules, and number of picks lost by each.
     lost: Vec<(u8, u32)>,
 }
 
-fn wait_row(wait: &Wait, explained: &[Explained]) -> WaitRow {
+fn wait_row(wait: &Wait, explained: &[ExplainedWait]) -> WaitRow {
     let known = explained.iter().find(|it| (it.task, it.from_ns) == (wait.task.0, wait.from_ns));
     let ran = |&(task, ns, _): &(Option<u32>, u64, u32)| (task.map_or(-1, i64::from), ns);
     WaitRow {
@@ -99,18 +99,19 @@ fn wait_row(wait: &Wait, explained: &[Explained]) -> WaitRow {
     }
 }
 
-/// The head, and the columns of each run.
+/// Returns the head, and the columns of each run.
 pub(super) fn data<'a>(page: &'a Page<'a>, most: usize) -> (Head<'a>, Vec<String>) {
     let runs = &page.report.runs;
-    let mut turns: Vec<Option<RunIntervals>> =
-        (0..runs.len()).map(|run| page.seen(run).map(|seen| seen.history.turns.clone())).collect();
+    let mut turns: Vec<Option<RunIntervals>> = (0..runs.len())
+        .map(|run| page.recording(run).map(|recording| recording.history.turns.clone()))
+        .collect();
     while turns.iter().flatten().map(|turns| turns.list().len()).sum::<usize>() > TURNS_MOST
         && thin_longest(&mut turns, 0.75)
     {}
     let mut wait_unit_ns = 1;
     loop {
         let written: Vec<(Vec<Column>, String)> = (runs.iter().zip(&turns).enumerate())
-            .map(|(number, (run, turns))| columns(run, page.seen(number), turns, wait_unit_ns))
+            .map(|(number, (run, turns))| columns(run, page.recording(number), turns, wait_unit_ns))
             .collect();
         let size: usize = written.iter().map(|(_, text)| text.len()).sum();
         if size > most && wait_unit_ns == 1 {
@@ -131,7 +132,8 @@ pub(super) fn data<'a>(page: &'a Page<'a>, most: usize) -> (Head<'a>, Vec<String
     }
 }
 
-/// Thins the run that has most turns to so large a part of them. Whether there are fewer then.
+/// Thins the run with the most slices to this fraction of them. Returns whether there are fewer
+/// then.
 fn thin_longest(turns: &mut [Option<RunIntervals>], part: f64) -> bool {
     let Some(longest) = turns.iter_mut().flatten().max_by_key(|turns| turns.list().len()) else {
         return false;
@@ -143,34 +145,34 @@ fn thin_longest(turns: &mut [Option<RunIntervals>], part: f64) -> bool {
 
 fn columns(
     run: &RunReport,
-    seen: Option<Seen<'_>>,
+    recording: Option<Recording<'_>>,
     turns: &Option<RunIntervals>,
     wait_unit_ns: u64,
 ) -> (Vec<Column>, String) {
     let mut columns = Columns::default();
-    let meta = meta(run, seen, turns.as_ref(), wait_unit_ns);
-    let text = serde_json::to_string(&meta).expect("all of its keys are strings");
+    let meta = meta(run, recording, turns.as_ref(), wait_unit_ns);
+    let text = serde_json::to_string(&meta).expect("all keys of the document are strings");
     columns.add_text("meta", &text);
-    if let (Some(seen), Some(turns)) = (seen, turns) {
-        add_turns(&mut columns, turns.list(), seen.history.cpus, wait_unit_ns);
-        add_buckets(&mut columns, seen, bucket_count(run, seen));
+    if let (Some(recording), Some(turns)) = (recording, turns) {
+        add_turns(&mut columns, turns.list(), recording.history.cpus, wait_unit_ns);
+        add_buckets(&mut columns, recording, bucket_count(run, recording));
     }
     columns.finish()
 }
 
-fn bucket_count(run: &RunReport, seen: Seen<'_>) -> usize {
-    // What happens at the very end is counted too, in a stretch of no length if need be.
-    (run.end.at_ns / seen.history.buckets.width_ns() + 1).min(BUCKETS as u64) as usize
+fn bucket_count(run: &RunReport, recording: Recording<'_>) -> usize {
+    // Events at the very end are counted, too, if necessary in a stretch of no length.
+    (run.end.at_ns / recording.history.buckets.width_ns() + 1).min(BUCKETS as u64) as usize
 }
 
 fn meta<'a>(
     run: &'a RunReport,
-    seen: Option<Seen<'a>>,
+    recording: Option<Recording<'a>>,
     turns: Option<&RunIntervals>,
     wait_unit_ns: u64,
 ) -> Meta<'a> {
-    let parents: Vec<i64> = seen.map_or(vec![], |seen| {
-        let parents = seen.history.parents.iter();
+    let parents: Vec<i64> = recording.map_or(vec![], |recording| {
+        let parents = recording.history.parents.iter();
         parents.map(|(_, parent)| parent.map_or(-1, |parent| parent.0.into())).collect()
     });
     Meta {
@@ -190,25 +192,28 @@ fn meta<'a>(
             .chain(run.groups.iter().map(|group| &*group.path))
             .map(shown)
             .collect(),
-        rules: seen.map_or(vec![], |seen| {
-            seen.rules.iter().map(|(rule, name, text)| (*rule, &**name, &**text)).collect()
+        rules: recording.map_or(vec![], |recording| {
+            let rules = recording.rules.iter();
+            rules.map(|(rule, name, text)| (*rule, &**name, &**text)).collect()
         }),
         latency: &run.wakeup_latency,
         latency_histogram: &run.wakeup_latency_histogram,
-        recorded: seen.zip(turns).map(|(seen, turns)| Recorded {
+        recorded: recording.zip(turns).map(|(recording, turns)| Recorded {
             turns: turns.count(),
             grain_ns: turns.grain_ns(),
             wait_unit_ns,
-            width_ns: seen.history.buckets.width_ns(),
-            buckets: bucket_count(run, seen),
-            has_lags: seen.history.has_lags,
-            waits: (seen.history.waits.iter()).map(|wait| wait_row(wait, seen.explained)).collect(),
+            width_ns: recording.history.buckets.width_ns(),
+            buckets: bucket_count(run, recording),
+            has_lags: recording.history.has_lags,
+            waits: (recording.history.waits.iter())
+                .map(|wait| wait_row(wait, recording.explained))
+                .collect(),
         }),
     }
 }
 
-/// A name as the page shows it: of a very long one the beginning, and the end, in which instances
-/// of one program differ.
+/// Returns a name for the page. Only the beginning and the end of a very long name are kept:
+/// instances of one program differ at the end.
 pub(super) fn shown(name: &str) -> Cow<'_, str> {
     const MOST: usize = 80;
     const END: usize = 12;
@@ -221,35 +226,35 @@ pub(super) fn shown(name: &str) -> Cow<'_, str> {
     format!("{begin}\u{2026}{end}").into()
 }
 
-/// How a turn came about, as a number. The columns that only some turns need have a number for each
-/// of those alone.
+/// Origin of a slice, as a number. A column that only some slices need has values for those alone.
 mod kind {
-    /// It had lost its CPU, and its wait is what follows from that.
+    /// The task had lost its CPU, and its wait follows from that.
     pub const RUNNABLE: u64 = 0;
-    /// It was new.
+    /// The task was new.
     pub const STARTED: u64 = 1;
-    /// An interrupt had woken it.
+    /// An interrupt had woken the task.
     pub const INTERRUPT: u64 = 2;
-    /// The kernel had.
+    /// The kernel had woken it.
     pub const PROCESS: u64 = 3;
-    /// A task had: column `waker`.
+    /// A task had woken it: column `waker`.
     pub const TASK: u64 = 4;
-    /// It had lost its CPU, and its wait is another.
+    /// The task had lost its CPU, and its wait is recorded separately.
     pub const OTHER_WAIT: u64 = 5;
-    /// Several turns, put together: columns `count`, `idle` and `own`.
+    /// Several slices, merged: columns `count`, `idle` and `own`.
     pub const SEVERAL: u64 = 6;
 }
 
-/// The turns, by start, then CPU.
+/// Adds the slices, by start, then CPU.
 ///
-/// * `cpu`, `task`; `gap`: from the end of the last turn on the CPU, ns; `length`, ns; `why`.
-/// * `kind`: how it came about ([`kind`]); `left`: how it ended.
-/// * `wait`, of kinds 1 to 5: how long the task had been runnable, in `wait_unit_ns`.
+/// * `cpu`, `task`; `gap`: time since the end of the last slice on the CPU, ns; `length`, ns;
+///   `why`.
+/// * `kind`: origin ([`kind`]); `left`: code of the end.
+/// * `wait`, of kinds 1 to 5: time that the task had been runnable, in `wait_unit_ns`.
 /// * `placed`, `preempts`, of kinds 1 to 4; `waker`, of kind 4.
-/// * `count`: turns put together less 1, `idle`: how much of the length the CPU had nothing to do,
-///   ns, and `own`: how much `task` had at least, ns; of kind 6.
+/// * `count`: number of merged slices minus 1; `idle`: idle time of the CPU within the length, ns;
+///   `own`: minimum time of `task` within it, ns; of kind 6.
 fn add_turns(columns: &mut Columns, turns: &[RunInterval], cpus: u32, wait_unit_ns: u64) {
-    // Sorted here: thinning keeps the order of each CPU only.
+    // Sorted here: thinning keeps only the order of each CPU.
     let mut sorted: Vec<&RunInterval> = turns.iter().collect();
     sorted.sort_by_key(|turn| (turn.start_ns, turn.cpu));
     let kinds = kinds(&sorted);
@@ -276,7 +281,7 @@ fn add_turns(columns: &mut Columns, turns: &[RunInterval], cpus: u32, wait_unit_
     add("wait", kind::STARTED..=kind::OTHER_WAIT, &mut |turn| turn.wait_ns / wait_unit_ns);
     add("waker", kind::TASK..=kind::TASK, &mut |turn| match turn.came {
         RunnableCause::Task(task) => u64::from(task.0),
-        _ => unreachable!("that kind has a waker"),
+        _ => unreachable!("slices of this kind have a waker"),
     });
     let several = kind::SEVERAL..=kind::SEVERAL;
     add("count", several.clone(), &mut |turn| u64::from(turn.count) - 1);
@@ -285,10 +290,10 @@ fn add_turns(columns: &mut Columns, turns: &[RunInterval], cpus: u32, wait_unit_
     columns.add("kind", &kinds);
 }
 
-/// The kind of each turn, in the order of their starts.
+/// Returns the kind of each slice, in the order of their starts.
 fn kinds(sorted: &[&RunInterval]) -> Vec<u64> {
     let tasks = sorted.iter().map(|turn| turn.task.0 as usize + 1).max().unwrap_or(0);
-    // When each task lost its CPU, if it was runnable then and that is known.
+    // Time at which each task lost its CPU, if it was runnable then and that is known.
     let mut lost: Vec<Option<u64>> = vec![None; tasks];
     let kind = |turn: &&RunInterval| {
         let lost = &mut lost[turn.task.0 as usize];
@@ -311,8 +316,8 @@ fn kinds(sorted: &[&RunInterval]) -> Vec<u64> {
     sorted.iter().map(kind).collect()
 }
 
-fn add_buckets(columns: &mut Columns, seen: Seen<'_>, count: usize) {
-    let buckets = &seen.history.buckets;
+fn add_buckets(columns: &mut Columns, recording: Recording<'_>, count: usize) {
+    let buckets = &recording.history.buckets;
     let rows = [
         ("runnable_ns", &buckets.runnable_ns),
         ("runnable_max", &buckets.runnable_max),

@@ -1,27 +1,26 @@
-//! What surrounds every page of this program: one file that needs nothing else, with a content
-//! security policy that lets its own scripts and style sheets run, by their hashes, and nothing
-//! besides: [`Frame`].
+//! Frame of every page of this program: one file that needs nothing else, with a content security
+//! policy that allows only its own scripts and style sheets, by their hashes: [`Frame`].
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
-/// A page without its body.
+/// Page without its body.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// Its title; text.
+    /// Title; text.
     pub title: &'a str,
-    /// The style sheets, in order.
+    /// Style sheets, in order.
     pub styles: &'a [&'a str],
-    /// The scripts, in order: each uses those before it. They stand behind the body.
+    /// Scripts, in order: each uses those before it. They follow the body.
     pub scripts: &'a [&'a str],
-    /// Licences and the like, as a comment; may be empty. No `-->` is in it.
+    /// Licences and other notices, as a comment; may be empty. Must not contain `-->`.
     pub notice: &'a str,
 }
 
 impl Frame<'_> {
-    /// The page with `body`.
+    /// Returns the page with `body`.
     pub fn around(&self, body: Markup) -> String {
         let markup = html! {
             (DOCTYPE)
@@ -51,8 +50,8 @@ impl Frame<'_> {
         markup.into_string()
     }
 
-    /// The content security policy: these scripts and style sheets, and nothing from anywhere.
-    /// (What a script sets on an element's `style` object needs no permission.)
+    /// Returns the content security policy: these scripts and style sheets, and nothing from
+    /// elsewhere. (Scripts may set an element's `style` object without permission.)
     fn policy(&self) -> String {
         let hashes = |texts: &[&str]| {
             let hash = |text: &&str| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
@@ -66,12 +65,12 @@ impl Frame<'_> {
     }
 }
 
-/// JSON that can stand in a `script` element: nothing in it ends the element or begins a comment.
+/// Escapes JSON for a `script` element: nothing in it ends the element or begins a comment.
 pub fn harmless(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
-/// Text without control characters, which have no place in HTML.
+/// Removes control characters, which HTML does not allow.
 pub fn clean(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }

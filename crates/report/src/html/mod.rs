@@ -1,19 +1,20 @@
 //! A run as a page for a browser: one file that needs nothing else and no network.
 //!
-//! [`page`] makes it of the figures ([`Report`]) and of what was recorded
-//! ([`History`](schedlab_measure::History)). It has the comparison, a timeline to look around in, and charts over time; the
-//! scripts and the style sheet stand in `assets/`, and `docs/report.md` says how to use the page.
+//! [`page`] makes it from the figures ([`Report`]) and from recordings
+//! ([`History`](schedlab_measure::History)). It has the comparison, an interactive timeline, and
+//! charts over time. The scripts and the style sheet are in `assets/`, and `docs/report.md`
+//! explains how to use the page.
 //!
-//! * [`frame`]: what surrounds every page: the policy, scripts and style sheets.
-//! * `sections`: what is there without scripts.
-//! * `bench`: what comes before the runs on the page of a benchmark; [`replay`]: of a replay;
+//! * [`frame`]: frame of every page: the policy, scripts and style sheets.
+//! * `sections`: sections that work without scripts.
+//! * `bench`: sections before the runs on the page of a benchmark; [`replay`]: of a replay;
 //!   [`compare`]: of a comparison with a real kernel.
-//! * `data`: what the page knows of the runs, as text.
-//! * `columns`: how numbers become that text.
+//! * `data`: data of the runs, as text.
+//! * `columns`: conversion of numbers to that text.
 //! * `assets`: scripts and style sheets.
 //!
-//! All text goes through `maud`, or through `textContent` in the scripts: names of tasks can be
-//! anything. The same runs make the same bytes.
+//! All text goes through `maud`, or through `textContent` in the scripts: names of tasks may
+//! contain anything. The same runs yield the same bytes.
 
 mod assets;
 mod bench;
@@ -29,22 +30,22 @@ mod tests;
 
 pub use bench::sections as bench_sections;
 pub use data::TURNS_MOST;
-pub use page::{Explained, Page, Section, Seen};
+pub use page::{ExplainedWait, Page, Recording, Section};
 
 use crate::data::Report;
 use crate::format;
 use frame::{Frame, clean};
 use maud::{Markup, PreEscaped, html};
 
-/// The page.
+/// Returns the page.
 pub fn page(page: &Page<'_>) -> String {
     page_within(page, data::DATA_MOST)
 }
 
-/// The page, with at most so many characters of data.
+/// Returns the page with at most `most` characters of data.
 fn page_within(page: &Page<'_>, most: usize) -> String {
     let (head, columns) = data::data(page, most);
-    let head = serde_json::to_string(&head).expect("all of its keys are strings");
+    let head = serde_json::to_string(&head).expect("all keys of the document are strings");
     let name = clean(page.heading.unwrap_or(&page.report.workload.name));
     let frame = Frame {
         title: &format!("{name} - schedlab"),
@@ -61,12 +62,12 @@ fn page_within(page: &Page<'_>, most: usize) -> String {
     })
 }
 
-/// The sections of the runs, in their order.
+/// Returns the sections of the runs, in their order.
 fn sections_of_runs(page: &Page<'_>) -> Vec<Section> {
     if page.report.runs.is_empty() {
         return vec![];
     }
-    let recorded = (0..page.report.runs.len()).any(|run| page.seen(run).is_some());
+    let recorded = (0..page.report.runs.len()).any(|run| page.recording(run).is_some());
     let place = |id: &str| {
         if recorded {
             html! { div id={ (id) "-place" } {} }
@@ -120,14 +121,14 @@ fn body(page: &Page<'_>, name: &str) -> Markup {
             }
         }
         footer {
-            p { "Made by schedlab. Times are virtual: what a simulated machine would have taken. "
+            p { "Made by schedlab. Times are virtual: those of the simulated machine. "
                 "Charts by uPlot (MIT)." }
         }
         div #tip role="tooltip" hidden {}
     }
 }
 
-/// On what it was run, for how long.
+/// Returns the machine, the length and the number of schedulers.
 fn what(report: &Report) -> String {
     let machine = report.runs.first().map(|run| &run.machine);
     let cpus = match machine.map_or(1, |machine| machine.cpus) {

@@ -5,63 +5,62 @@ use maud::Markup;
 use schedlab_measure::History;
 use std::borrow::Cow;
 
-/// What is on a page.
+/// Contents of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// Its heading; none: the workload's name.
+    /// Heading. `None`: the name of the workload.
     pub heading: Option<&'a str>,
-    /// A line below it; none: the machine, how long, how many schedulers.
+    /// Line below the heading. `None`: machine, length, number of schedulers.
     pub what: Option<&'a str>,
-    /// Sections that stand before those of the runs.
+    /// Sections before those of the runs.
     pub before: &'a [Section],
-    /// What is to be known of the runs; none: nothing besides.
+    /// Note about the runs. `None`: no note.
     pub note: Option<&'a str>,
-    /// The figures.
+    /// Figures.
     pub report: &'a Report,
-    /// What was recorded of each of its runs, in their order; of a run without there is no
-    /// timeline.
-    pub seen: &'a [Option<Seen<'a>>],
-    /// What each run is called, in their order: "recorded", "what cfs@6.5 would have done". One
-    /// that has no name here has its scheduler's.
+    /// Recording of each run, in their order. A run without one has no timeline.
+    pub recordings: &'a [Option<Recording<'a>>],
+    /// Name of each run, in their order: "recorded", "what cfs@6.5 would have done". A run without
+    /// one has the name of its scheduler.
     pub names: &'a [&'a str],
 }
 
-/// What was recorded of a run.
+/// Recording of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
-    /// Who had which CPU, and sums over time.
+pub struct Recording<'a> {
+    /// Slices of each CPU, and sums over time.
     pub history: &'a History,
-    /// The scheduler's rules: number, name, sentence.
+    /// Rules of the scheduler: number, name, sentence.
     pub rules: &'a [(u8, Cow<'static, str>, Cow<'static, str>)],
-    /// What is known of some of the longest waits, in any order.
-    pub explained: &'a [Explained],
+    /// Explanations of some of the longest waits, in any order.
+    pub explained: &'a [ExplainedWait],
 }
 
-/// What is known of a long wait besides its length.
+/// Explanation of a long wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Explained {
-    /// Who waited.
+pub struct ExplainedWait {
+    /// Waiting task.
     pub task: u32,
-    /// From when, ns.
+    /// Beginning, ns.
     pub from_ns: u64,
-    /// Who had the CPU for which it waited (none: it idled), for how long, ns, and in how many
-    /// turns; the longest first.
+    /// Tasks that had the CPU for which it waited (`None`: idle), for how long, ns, and in how many
+    /// slices; the longest first.
     pub meanwhile: Vec<(Option<u32>, u64, u32)>,
-    /// By which rules how many picks of that CPU were won by others.
+    /// Rules by which other tasks won picks of that CPU, and number of picks won by each.
     pub lost: Vec<(u8, u32)>,
 }
 
 impl<'a> Page<'a> {
-    /// The page of a comparison.
-    pub fn new(report: &'a Report, seen: &'a [Option<Seen<'a>>]) -> Page<'a> {
-        Page { heading: None, what: None, before: &[], note: None, report, seen, names: &[] }
+    /// Returns the page of a comparison.
+    pub fn new(report: &'a Report, recordings: &'a [Option<Recording<'a>>]) -> Page<'a> {
+        Page { heading: None, what: None, before: &[], note: None, report, recordings, names: &[] }
     }
 
-    pub(super) fn seen(&self, run: usize) -> Option<Seen<'a>> {
-        self.seen.get(run).copied().flatten()
+    pub(super) fn recording(&self, run: usize) -> Option<Recording<'a>> {
+        self.recordings.get(run).copied().flatten()
     }
 
-    /// What a run is called.
+    /// Returns the name of a run.
     pub(super) fn name(&self, run: usize) -> String {
         match self.names.get(run) {
             Some(name) => (*name).into(),
@@ -70,15 +69,15 @@ impl<'a> Page<'a> {
     }
 }
 
-/// A section of a page.
+/// Section of a page.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// What links to it call it; of letters and dashes.
+    /// Id for links; letters and dashes.
     pub id: &'static str,
-    /// Its heading.
+    /// Heading.
     pub title: &'static str,
-    /// What leads to it from the top of the page: its heading, or shorter.
+    /// Text of the link at the top of the page: the heading, or shorter.
     pub link: &'static str,
-    /// What is in it.
+    /// Contents.
     pub body: Markup,
 }

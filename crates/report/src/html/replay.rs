@@ -1,96 +1,96 @@
-//! What the page of a replay has before its runs: how far it can be trusted, and the figures of
-//! each group of tasks with their bands.
+//! Sections of the page of a replay before its runs: reliability, and the figures of each group of
+//! tasks with their bands.
 
 use super::frame::clean;
 use super::page::Section;
 use maud::{Markup, html};
 
-/// What came of a replay.
+/// Result of a replay.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Answer {
-    /// How far it can be trusted and what it is about, in sentences.
+pub struct ReplayResult {
+    /// Reliability and subject of the replay, in sentences.
     pub trust: Vec<String>,
-    /// What the columns are called. The second is what the others are compared with.
+    /// Names of the columns. The others are compared with the second.
     pub columns: Vec<String>,
-    /// The groups of tasks.
+    /// Groups of tasks.
     pub groups: Vec<Group>,
-    /// How many smaller groups are left out.
+    /// Number of smaller groups that are left out.
     pub left_out: usize,
-    /// What the reader should know besides: a letter and what it is about.
+    /// Further messages to the reader: a letter and the text.
     pub messages: Vec<(char, String)>,
 }
 
-/// A group of tasks.
+/// Group of tasks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How many tasks are in it.
+    /// Number of tasks.
     pub tasks: usize,
-    /// How far its figures can be trusted: `close`, `fair`, `poor`.
+    /// Reliability of its figures: `close`, `fair`, `poor`.
     pub grade: &'static str,
-    /// Its figures.
+    /// Figures.
     pub rows: Vec<Row>,
 }
 
-/// A figure in all columns.
+/// Figure in all columns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row {
-    /// Its name.
+    /// Name.
     pub title: &'static str,
-    /// What it is.
+    /// Definition.
     pub about: &'static str,
-    /// A figure for each column; none: it has none.
+    /// Figure of each column. `None`: the column lacks it.
     pub figures: Vec<Option<Figure>>,
 }
 
-/// A figure with its band.
+/// Figure with its band.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Figure {
-    /// The middle, with its unit.
+    /// Median, with its unit.
     pub text: String,
-    /// From the least to the greatest.
+    /// Range from minimum to maximum.
     pub band: Option<String>,
-    /// How it differs from the second column.
+    /// Difference from the second column.
     pub difference: Difference,
 }
 
-/// How a figure differs from that of the second column.
+/// Difference of a figure from that of the second column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Difference {
     /// It is not compared.
     None,
-    /// By no more than chance.
+    /// No more than chance.
     Alike,
-    /// By so much.
+    /// Amount.
     By(String),
 }
 
-/// The sections of `answer`.
-pub fn sections(answer: &Answer) -> Vec<Section> {
-    vec![Section { id: "answer", title: "Answer", link: "Answer", body: body(answer) }]
+/// Returns the sections of `result`.
+pub fn sections(result: &ReplayResult) -> Vec<Section> {
+    vec![Section { id: "answer", title: "Result", link: "Result", body: body(result) }]
 }
 
-fn body(answer: &Answer) -> Markup {
+fn body(result: &ReplayResult) -> Markup {
     html! {
-        @for sentence in &answer.trust { p.trust { (clean(sentence)) } }
+        @for sentence in &result.trust { p.trust { (clean(sentence)) } }
         p.hint {
-            "The middle of all runs of a column, below it the least and the greatest, and the "
-            "difference from the second column. ≈: no difference but chance."
+            "The median of all runs of a column, below it minimum and maximum, and the "
+            "difference from the second column. ≈: no difference beyond chance."
         }
-        div.wide tabindex="0" role="region" aria-label="Answer" {
+        div.wide tabindex="0" role="region" aria-label="Result" {
             table.figures {
                 thead { tr {
                     th scope="col" { "" }
-                    @for name in &answer.columns { th scope="col" { (clean(name)) } }
+                    @for name in &result.columns { th scope="col" { (clean(name)) } }
                 } }
-                @for group in &answer.groups { (block(group, answer.columns.len())) }
+                @for group in &result.groups { (block(group, result.columns.len())) }
             }
         }
-        @if answer.left_out > 0 {
-            p.note { "And " (answer.left_out) " smaller groups." }
+        @if result.left_out > 0 {
+            p.note { "And " (result.left_out) " smaller groups." }
         }
-        @for (code, text) in &answer.messages {
+        @for (code, text) in &result.messages {
             p.note.message { b { (code) } ": " (clean(text)) }
         }
     }
@@ -124,7 +124,7 @@ fn cell(figure: &Figure) -> Markup {
         (figure.text)
         @match &figure.difference {
             Difference::None => "",
-            Difference::Alike => span.alike title="no difference but chance" { " ≈" },
+            Difference::Alike => span.alike title="no difference beyond chance" { " ≈" },
             Difference::By(by) => b.difference { " " (by) },
         }
         @if let Some(band) = &figure.band { span.spread { (band) } }
@@ -143,7 +143,7 @@ mod tests {
             Some(Figure { text: "12 ms".into(), band: Some("10 – 14".into()), difference })
         };
         let by = Difference::By("+20 %".into());
-        let answer = Answer {
+        let result = ReplayResult {
             trust: vec![format!("Trust: close {HOSTILE}")],
             columns: vec!["recorded".into(), HOSTILE.into(), "cfs".into(), "bfs".into()],
             groups: vec![Group {
@@ -164,7 +164,7 @@ mod tests {
             left_out: 2,
             messages: vec![('X', HOSTILE.into())],
         };
-        let text = sections(&answer)[0].body.clone().into_string();
+        let text = sections(&result)[0].body.clone().into_string();
         assert!(!text.contains("<script") && !text.contains('\u{7}'), "{text}");
         assert_eq!(text.matches("class=\"spread\"").count(), 3);
         assert_eq!(text.matches("class=\"alike\"").count(), 1);

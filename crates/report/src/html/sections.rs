@@ -1,4 +1,4 @@
-//! The sections of a page that are made without scripts: what is there before anything is drawn.
+//! Sections of a page that are made without scripts: the contents before anything is drawn.
 
 use super::frame::clean;
 use super::page::Page;
@@ -10,10 +10,10 @@ use schedlab_measure::Better;
 use schedlab_measure::catalogue::Named;
 
 pub(super) fn nothing() -> Markup {
-    html! { p.note { "Nothing was recorded of who ran when." } }
+    html! { p.note { "No timeline was recorded." } }
 }
 
-/// The heading of a run's column.
+/// Returns the heading of a run's column.
 fn run_heading(page: &Page<'_>, number: usize) -> Markup {
     let scheduler = &page.report.runs[number].scheduler;
     html! {
@@ -29,7 +29,8 @@ fn run_heading(page: &Page<'_>, number: usize) -> Markup {
     }
 }
 
-/// The figures: a row a metric, a column a scheduler, the best of each row marked.
+/// Returns the figures: a row for each metric, a column for each scheduler, with the best of each
+/// row marked.
 pub(super) fn comparison(page: &Page<'_>) -> Markup {
     let report = page.report;
     let metrics: Vec<Named> = compared(report)
@@ -37,8 +38,8 @@ pub(super) fn comparison(page: &Page<'_>) -> Markup {
         .collect();
     html! {
         p.hint {
-            "Point at a row's name, or go there with the Tab key, to read what it means. "
-            span.best { "Marked" } ": the best of a row."
+            "Point at the name of a row, or move to it with the Tab key, to read its definition. "
+            span.best { "Marked" } ": the best value of a row."
         }
         div.wide tabindex="0" role="region" aria-label="Comparison table" {
             table.figures {
@@ -77,7 +78,7 @@ fn comparison_row(page: &Page<'_>, metric: Named) -> Markup {
     }
 }
 
-/// What a metric is, as a tip says it.
+/// Returns the definition of a metric for its tooltip.
 pub(super) fn definition(metric: Named) -> String {
     [metric.metric.definition, metric.metric.help, better(metric.better())]
         .into_iter()
@@ -88,23 +89,24 @@ pub(super) fn definition(metric: Named) -> String {
 
 pub(super) const fn better(better: Better) -> &'static str {
     match better {
-        Better::Lower => "Less is better.",
-        Better::Higher => "More is better.",
+        Better::Lower => "Lower is better.",
+        Better::Higher => "Higher is better.",
         Better::Neither => "",
     }
 }
 
-/// The percentiles of wakeup latencies, a row a scheduler: what the curves below show, as numbers.
+/// Returns the percentiles of wakeup latencies, a row for each scheduler: the curves below, as
+/// numbers.
 pub(super) fn percentiles(page: &Page<'_>) -> Markup {
     type Of = fn(&Spread) -> Option<u64>;
     let columns: [(&str, Of); 8] = [
-        ("least", |spread| spread.min_ns),
+        ("min", |spread| spread.min_ns),
         ("p50", |spread| spread.p50_ns),
         ("p90", |spread| spread.p90_ns),
         ("p95", |spread| spread.p95_ns),
         ("p99", |spread| spread.p99_ns),
         ("p99.9", |spread| spread.p999_ns),
-        ("most", |spread| spread.max_ns),
+        ("max", |spread| spread.max_ns),
         ("mean", |spread| spread.mean_ns),
     ];
     html! {

@@ -1,4 +1,4 @@
-//! The page: what is escaped, how large it is, that thinning keeps sums, that the policy fits.
+//! Tests of the page: escaping, size, sums after thinning, content security policy.
 
 use super::*;
 use crate::data::tests::{empty_run, full_run};
@@ -6,7 +6,7 @@ use crate::data::{BucketRow, RunReport, WorkloadInfo};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::DeflateDecoder;
-use schedlab_measure::history::History;
+use schedlab_measure::History;
 use schedlab_measure::history::Recorder;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -20,14 +20,14 @@ fn report(runs: Vec<RunReport>) -> Report {
     Report::new(workload, runs)
 }
 
-/// A history of one-CPU turns made by hand is not to be had: the recorder makes it. `turns`: length
-/// and task of each, on CPUs in turn.
+/// Histories of slices cannot be made by hand: the recorder makes them. `turns`: length and task of
+/// each slice, on alternating CPUs.
 fn history(cpus: u32, tasks: u32, turns: &[(u64, u32)], most: usize) -> History {
     use schedlab_measure::history::testing::play;
     play(Recorder::new(cpus, most, None), cpus, tasks, turns)
 }
 
-/// Numbers that look random, the same every time.
+/// Deterministic pseudo-random numbers.
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -36,12 +36,12 @@ fn random(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What stands in the columns of run `number`, by name, as a page's reader sees it.
+/// Returns the columns of run `number`, by name, as the reader of a page sees them.
 fn read_columns(page: &str, number: usize) -> BTreeMap<String, Vec<u64>> {
     let head = page.split("id=\"head\">").nth(1).and_then(|it| it.split("</script>").next());
     let head: serde_json::Value =
-        serde_json::from_str(head.expect("there is a head")).expect("it is JSON");
-    let text = page.split(&format!("id=\"run-{number}\">")).nth(1).expect("there is the run");
+        serde_json::from_str(head.expect("the page has a head")).expect("the head is JSON");
+    let text = page.split(&format!("id=\"run-{number}\">")).nth(1).expect("the page has the run");
     let bytes = STANDARD.decode(text.split('<').next().unwrap_or_default()).expect("base64");
     let mut planes = vec![];
     DeflateDecoder::new(&*bytes).read_to_end(&mut planes).expect("deflate");
@@ -60,7 +60,7 @@ fn read_columns(page: &str, number: usize) -> BTreeMap<String, Vec<u64>> {
         found.insert(name.to_string(), (0..length).map(value).collect());
         at += length * bytes;
     }
-    assert_eq!(at, planes.len(), "nothing is left over");
+    assert_eq!(at, planes.len(), "no data is left over");
     found
 }
 
@@ -76,19 +76,19 @@ fn names_cannot_become_markup() {
     run.scheduler.name = HOSTILE.into();
     run.machine.model = HOSTILE.into();
     let history = history(2, 2, &[(5, 0), (6, 1)], 100);
-    let rules = [(1, HOSTILE.into(), HOSTILE.into())];
-    let seen = [Some(Seen { history: &history, rules: &rules, explained: &[] })];
-    let text = page(&Page::new(&report(vec![run]), &seen));
+    let rules = [(1, HOSTILE, HOSTILE)];
+    let recordings = [Some(Recording { history: &history, rules: &rules, explained: &[] })];
+    let text = page(&Page::new(&report(vec![run]), &recordings));
     assert!(!text.contains("<img"), "an element of a name");
     let head = text.split("id=\"head\">").nth(1).and_then(|it| it.split("</script>").next());
     assert!(head.is_some_and(|head| !head.contains('\u{2028}') && !head.contains('<')));
-    // The page has no comment but that of uPlot's licence.
+    // The only comment of the page is uPlot's licence.
     assert_eq!(text.matches("<!--").count(), 1);
     // Nothing ends a script early: every end has its beginning.
     let scripts = assets::SCRIPTS.len() + 2;
     assert_eq!(text.matches("</script>").count(), scripts);
     assert_eq!(text.matches("<script").count(), scripts);
-    // The name is there nonetheless, as text and as data.
+    // The name is present nonetheless, as text and as data.
     assert!(text.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"));
     assert!(text.contains("\\u003c/script>\\u003cimg src=x onerror=alert(1)>"));
 }
@@ -112,7 +112,7 @@ fn the_policy_lets_run_what_is_there_and_nothing_else() {
         }
     }
     assert_eq!(policy.matches("'sha256-").count(), hashes);
-    // What a policy cannot allow by hash must not be there.
+    // Constructs that a policy cannot allow by hash must be absent.
     for word in [" style=\"", " onclick=\"", "<script src", "<link", "<iframe", "javascript:"] {
         assert!(!text.split("<script>").next().unwrap_or_default().contains(word), "{word}");
     }
@@ -136,7 +136,7 @@ fn the_best_of_a_row_is_marked_and_definitions_are_there() {
     (good.totals.switches, bad.totals.switches) = (1, 2);
     (good.totals.wait_max_ns, bad.totals.wait_max_ns) = (5, 7);
     let text = page(&Page::new(&report(vec![bad, good]), &[]));
-    let row = text.split("data-metric=\"wait_max\"").nth(1).expect("the row is there");
+    let row = text.split("data-metric=\"wait_max\"").nth(1).expect("the table has the row");
     let row = row.split("</tr>").next().unwrap_or_default();
     let cells: Vec<&str> = row.split("<td").skip(1).collect();
     assert!(!cells[0].contains("best") && cells[1].contains("class=\"best\""), "{row}");
@@ -149,8 +149,8 @@ fn turns_can_be_read_back() {
     let history = history(2, 3, &turns, 100);
     let mut run = empty_run(2, history.end_ns, &["a", "b", "c"]);
     run.wakeup_latency_histogram = vec![BucketRow(1, 2, 3)];
-    let seen = [Some(Seen { history: &history, rules: &[], explained: &[] })];
-    let text = page(&Page::new(&report(vec![run]), &seen));
+    let recordings = [Some(Recording { history: &history, rules: &[], explained: &[] })];
+    let text = page(&Page::new(&report(vec![run]), &recordings));
     let columns = read_columns(&text, 0);
     let mut ends = [0; 2];
     let mut read: Vec<(u64, u64, u64)> = vec![];
@@ -166,7 +166,7 @@ fn turns_can_be_read_back() {
     assert_eq!(read, there);
 }
 
-/// Turns of random lengths and tasks, with random waits: the worst that there can be.
+/// Slices of random lengths and tasks, with random waits: the worst case.
 fn million(count: usize, cpus: u32) -> History {
     let mut state = 1;
     let turns: Vec<(u64, u32)> = (0..count)
@@ -180,21 +180,21 @@ fn million(count: usize, cpus: u32) -> History {
 fn a_million_turns_are_all_there_in_eight_megabytes() {
     let history = million(1_000_000, 4);
     let run = empty_run(4, history.end_ns, &["a"; 100]);
-    let seen = [Some(Seen { history: &history, rules: &[], explained: &[] })];
-    let text = page(&Page::new(&report(vec![run]), &seen));
+    let recordings = [Some(Recording { history: &history, rules: &[], explained: &[] })];
+    let text = page(&Page::new(&report(vec![run]), &recordings));
     let columns = read_columns(&text, 0);
     assert!(text.len() <= 8_000_000, "{}", text.len());
     assert!(columns["cpu"].len() > 990_000, "{}", columns["cpu"].len());
-    assert!(columns["count"].is_empty(), "nothing is put together");
+    assert!(columns["count"].is_empty(), "nothing is merged");
 }
 
 #[test]
 fn what_is_too_much_is_thinned_and_sums_stay_what_they_were() {
     let history = million(40_000, 3);
     let run = empty_run(3, history.end_ns, &["a"; 100]);
-    let seen = [Some(Seen { history: &history, rules: &[], explained: &[] })];
+    let recordings = [Some(Recording { history: &history, rules: &[], explained: &[] })];
     let report = report(vec![run]);
-    let page = Page::new(&report, &seen);
+    let page = Page::new(&report, &recordings);
     let (whole, thin) = (page_within(&page, usize::MAX), page_within(&page, 150_000));
     assert!(thin.len() < whole.len());
     let (whole, thin) = (read_columns(&whole, 0), read_columns(&thin, 0));
@@ -203,18 +203,18 @@ fn what_is_too_much_is_thinned_and_sums_stay_what_they_were() {
         let sum = |name: &str| columns[name].iter().sum::<u64>();
         (sum("length") - sum("idle"), sum("count") + columns["cpu"].len() as u64)
     };
-    assert_eq!(busy(&whole), busy(&thin), "time and turns are neither lost nor made");
+    assert_eq!(busy(&whole), busy(&thin), "time and slices are conserved");
     for name in ["of_tasks", "of_groups", "wait_max_ns", "runnable_ns", "switches"] {
         assert_eq!(whole[name], thin[name], "{name}");
     }
     let meta: Vec<u8> = thin["meta"].iter().map(|&byte| byte as u8).collect();
-    let meta: serde_json::Value = serde_json::from_slice(&meta).expect("it is JSON");
-    assert!(meta["recorded"]["grain_ns"].as_u64() > Some(0), "and it is said");
+    let meta: serde_json::Value = serde_json::from_slice(&meta).expect("the description is JSON");
+    assert!(meta["recorded"]["grain_ns"].as_u64() > Some(0), "the page states the grain");
     assert_eq!(meta["recorded"]["wait_unit_ns"], 1000);
 }
 
-/// A recorded run above what schedulers would have done: runs have names of their own, and sections
-/// of another's making stand before theirs.
+/// A recorded run above alternatives under other schedulers: runs have names of their own, and
+/// sections from elsewhere precede theirs.
 #[test]
 fn runs_have_other_names_where_they_are_given() {
     let (id, title, body) = ("recording", "Recording", maud::html! { "of <it>" });
@@ -234,8 +234,10 @@ fn runs_have_other_names_where_they_are_given() {
     );
     assert!(text.contains("\"spec\":\"recorded\""));
     assert!(!text.contains(&report.runs[0].spec()));
-    let (recording, comparison) =
-        (text.find("id=\"recording\"").expect("it is there"), text.find("id=\"comparison\""));
+    let (recording, comparison) = (
+        text.find("id=\"recording\"").expect("the section exists"),
+        text.find("id=\"comparison\""),
+    );
     assert!(comparison.is_some_and(|comparison| recording < comparison));
 }
 
@@ -255,7 +257,7 @@ fn a_benchmark_has_each_figure_as_a_curve_and_a_table_and_nothing_becomes_markup
     let figures = bench.figure_names().len();
     assert_eq!(text.matches("class=\"figure-of\"").count(), figures);
     assert_eq!(text.matches("<figure class=\"curve\"><svg").count(), figures);
-    // What was asked for stands first; the best of a row is marked: slow is half of slower.
+    // The requested figure is first; the best of a row is marked: slow is half of slower.
     let first = text.find("<option value=\"0\">waiting longest</option>");
     assert!(first.is_some());
     let row = text.split("<th class=\"value\" scope=\"row\">10</th>").nth(1).expect("a row");

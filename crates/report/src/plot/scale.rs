@@ -1,27 +1,27 @@
-//! Where the marks of an axis stand: at whole multiples of 1, 2 or 5 times a power of ten.
+//! Positions of the marks of an axis: whole multiples of 1, 2 or 5 times a power of ten.
 
 use crate::format::count;
 
-/// The marks of an axis.
+/// Marks of an axis.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ticks {
-    /// The number of the first mark; mark `n` stands at `n * factor * 10^power`.
+    /// Number of the first mark; mark `n` is at `n * factor * 10^power`.
     first: i64,
-    /// The number of the last mark.
+    /// Number of the last mark.
     last: i64,
     factor: i64,
     power: i32,
 }
 
-/// `factor * 10^power`, the same on any machine: `powi` need not be.
+/// Returns `factor * 10^power`, equal on all machines, which `powi` does not guarantee.
 fn scaled(factor: f64, power: i32) -> f64 {
     let ten = |count: u32| (0..count).fold(1.0, |product, _| product * 10.0);
     if power >= 0 { factor * ten(power.unsigned_abs()) } else { factor / ten(power.unsigned_abs()) }
 }
 
 impl Ticks {
-    /// Marks within `least` to `most`, which is more: as many as there may be at `most_marks`, at
-    /// least 1.
+    /// Returns marks between `least` and `most`, where `most` is larger: as many as possible up to
+    /// `most_marks`, at least 1.
     pub fn within(least: f64, most: f64, most_marks: usize) -> Ticks {
         let ticks = Ticks::around(least, most, most_marks);
         let first = ticks.first + i64::from(ticks.at(ticks.first) < least);
@@ -29,7 +29,8 @@ impl Ticks {
         Ticks { first, last, ..ticks }
     }
 
-    /// Marks of which the first is not above `least` and the last not below `most`, which is more.
+    /// Returns marks of which the first is not above `least` and the last not below `most`, where
+    /// `most` is larger.
     pub fn around(least: f64, most: f64, most_marks: usize) -> Ticks {
         let step_least = (most - least) / most_marks.max(1) as f64;
         let mut power = 0;
@@ -55,17 +56,17 @@ impl Ticks {
         scaled((number * self.factor) as f64, self.power)
     }
 
-    /// Where the first mark is.
+    /// Returns the position of the first mark.
     pub fn low(&self) -> f64 {
         self.at(self.first)
     }
 
-    /// Where the last mark is.
+    /// Returns the position of the last mark.
     pub fn high(&self) -> f64 {
         self.at(self.last)
     }
 
-    /// Each mark, and what is written there.
+    /// Returns the position and the label of each mark.
     pub fn marks(&self) -> impl Iterator<Item = (f64, String)> {
         (self.first..=self.last).map(|number| (self.at(number), self.label(number)))
     }

@@ -1,8 +1,8 @@
-//! A chart as SVG.
+//! Chart as SVG.
 //!
-//! Nothing is filled behind it and all text is of a grey that reads on white and on black; curves
-//! differ by colour, by the dashes of their lines and by the shapes of their points, so that they
-//! can be told apart when printed in grey.
+//! The background is transparent and all text has a grey that is legible on white and on black.
+//! Curves differ by colour, by the dashes of their lines and by the shapes of their points, so that
+//! they remain distinguishable when printed in grey.
 
 use super::scale::Ticks;
 use super::{Chart, Point, Series};
@@ -10,7 +10,7 @@ use crate::text_width;
 use std::fmt::Write;
 
 const WIDTH: f64 = 760.0;
-/// Where the curves are.
+/// Area of the curves.
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = 736.0;
 const TOP: f64 = 48.0;
@@ -18,21 +18,21 @@ const BOTTOM: f64 = 388.0;
 /// The legend, below.
 const LEGEND_TOP: f64 = 456.0;
 const LEGEND_LINE: f64 = 20.0;
-/// How wide a letter is at most, about.
+/// Approximate maximum width of a letter.
 const LETTER: f64 = 7.0;
 
 const GREY: &str = "#777";
-/// Colours that colour-blind readers can tell apart, too (after Okabe and Ito, of even
+/// Colours that colour-blind readers can distinguish, too (after Okabe and Ito, of even
 /// brightness).
 const COLORS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#b8509b", "#c08a00", "#3a9fd6", "#8c564b", "#7f7fdb"];
 const DASHES: [&str; 5] = ["", "7 4", "2 3", "10 3 2 3", "4 2"];
 const SHAPES: usize = 7;
 
-/// The attributes of an element, by name.
+/// Attributes of an element, by name.
 type Attributes<'a> = &'a [(&'a str, &'a str)];
 
-/// A document as it is written. All that is put into it goes through [`escaped`].
+/// Document that is being written. All text in it goes through [`escaped`].
 struct Svg(String);
 
 impl Svg {
@@ -42,18 +42,18 @@ impl Svg {
         self.0.push('>');
     }
 
-    /// Ends it, and the line.
+    /// Ends the element and the line.
     fn close(&mut self, name: &str) {
         let _ = writeln!(self.0, "</{name}>");
     }
 
-    /// An element with nothing in it.
+    /// Writes an element without contents.
     fn empty(&mut self, name: &str, attributes: Attributes<'_>) {
         self.tag(name, attributes);
         self.0.push_str("/>\n");
     }
 
-    /// An element with words in it.
+    /// Writes an element with text.
     fn words(&mut self, name: &str, attributes: Attributes<'_>, words: &str) {
         self.open(name, attributes);
         self.0.push_str(&escaped(words));
@@ -68,7 +68,7 @@ impl Svg {
     }
 }
 
-/// The document.
+/// Returns the document.
 pub fn draw(chart: &Chart) -> String {
     let legend = Legend::of(chart);
     let height = LEGEND_TOP + LEGEND_LINE * legend.lines as f64;
@@ -111,7 +111,7 @@ pub fn draw(chart: &Chart) -> String {
     svg.0
 }
 
-/// Where on the picture values are.
+/// Positions of values on the picture.
 struct Place {
     x: (f64, f64),
     y: (f64, f64),
@@ -142,7 +142,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// A length in hundredths, without needless zeros.
+/// Returns a length in hundredths, without trailing zeros.
 fn length(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -162,7 +162,7 @@ fn line(svg: &mut Svg, from: (f64, f64), to: (f64, f64), paint: Attributes<'_>) 
     svg.empty("line", &[&ends, paint].concat());
 }
 
-/// The corners of a `polyline` or a `polygon`.
+/// Returns the corners of a `polyline` or a `polygon`.
 fn corners(of: impl Iterator<Item = (f64, f64)>) -> String {
     let corners: Vec<String> = of.map(|(x, y)| format!("{},{}", length(x), length(y))).collect();
     corners.join(" ")
@@ -193,7 +193,7 @@ fn color(number: usize) -> &'static str {
     COLORS[number % COLORS.len()]
 }
 
-/// How the line of a curve is painted.
+/// Returns the attributes of the line of a curve.
 fn stroke(number: usize) -> Vec<(&'static str, &'static str)> {
     let mut paint = vec![("stroke", color(number)), ("stroke-width", "2"), ("fill", "none")];
     let dashes = DASHES[number % DASHES.len()];
@@ -226,8 +226,8 @@ fn curve(svg: &mut Svg, place: &Place, number: usize, series: &Series) {
     svg.close("g");
 }
 
-/// The bars of the series with this number, of so many: those of one name stand beside each other,
-/// with a fifth of the room between those of two.
+/// Draws the bars of the series with this number out of `of` series. Bars of one name are adjacent;
+/// a fifth of the space separates those of two names.
 fn bars(svg: &mut Svg, place: &Place, (number, of): (usize, usize), series: &Series) {
     let room = place.x(1.0) - place.x(0.0);
     let width = room * 0.8 / of as f64;
@@ -241,7 +241,7 @@ fn bars(svg: &mut Svg, place: &Place, (number, of): (usize, usize), series: &Ser
     svg.close("g");
 }
 
-/// A bar. Where colours come round again it is paler.
+/// Draws a bar, paler where colours repeat.
 fn bar(svg: &mut Svg, number: usize, (x, y): (f64, f64), (width, height): (f64, f64)) {
     let [x, y, width, height] = [x, y, width, height].map(length);
     let opacity = if number < COLORS.len() { "1" } else { "0.55" };
@@ -252,7 +252,7 @@ fn bar(svg: &mut Svg, number: usize, (x, y): (f64, f64), (width, height): (f64, 
     );
 }
 
-/// The sign of a point. Published ones are hollow.
+/// Draws the shape of a point. Published points are hollow.
 fn shape(svg: &mut Svg, (x, y): (f64, f64), number: usize, hollow: bool) {
     let color = color(number);
     let fill = if hollow { "none" } else { color };
@@ -274,7 +274,7 @@ fn shape(svg: &mut Svg, (x, y): (f64, f64), number: usize, hollow: bool) {
     svg.empty("polygon", &[&[("points", corners.as_str())], &paint[..]].concat());
 }
 
-/// The names of the curves in columns of equal width.
+/// Names of the curves in columns of equal width.
 struct Legend {
     column_width: f64,
     columns: usize,

@@ -97,7 +97,7 @@ fn numbers_beyond_all_measure_are_left_out() {
     assert!(chart.to_svg().ends_with("</svg>\n"));
 }
 
-/// 0 and the most are the ends of the axis: bars stand on it, beside each other.
+/// 0 and the maximum are the ends of the axis: bars start at 0 and are next to each other.
 #[test]
 fn bars_stand_beside_each_other_as_high_as_they_are() {
     let series = |name: &str, y: [f64; 2]| Series {
@@ -114,7 +114,7 @@ fn bars_stand_beside_each_other_as_high_as_they_are() {
     let svg = chart.to_svg();
     let attribute = |rect: &str, name: &str| -> f64 {
         let value = rect.split(&format!(" {name}=\"")).nth(1).and_then(|it| it.split('"').next());
-        value.expect("it is there").parse().expect("it is a number")
+        value.expect("the bar has the attribute").parse().expect("the attribute is a number")
     };
     let rects: Vec<&str> = svg.split("<rect").skip(1).collect();
     assert_eq!(rects.len(), 4 + 2, "four bars and two samples");

@@ -1,19 +1,19 @@
-//! A chart as text.
+//! Chart as text.
 
 use super::scale::Ticks;
 use super::{Chart, Point, Series};
 use crate::format::wrapped;
 use crate::{Style, text_width};
 
-/// Lines of text that the curves have.
+/// Number of lines of text for the curves.
 const ROWS: usize = 18;
-/// Columns of text that the whole has at most.
+/// Maximum number of columns of text for the chart.
 const COLUMNS_MAX: usize = 100;
-/// Dots of a character.
+/// Number of dots in a character.
 const DOTS_ACROSS: usize = 2;
 const DOTS_DOWN: usize = 4;
 
-/// Colours (of the 256) that can be told apart on black and on white.
+/// Colours (of the 256) that are distinguishable on black and on white.
 const COLORS: [u8; 10] = [33, 208, 71, 161, 99, 37, 178, 130, 205, 64];
 const SIGNS: [char; 10] = ['●', '■', '▲', '◆', '○', '□', '△', '◇', '✕', '✚'];
 const SIGNS_ASCII: [char; 10] = ['o', 'x', '#', '*', '+', '@', '%', '=', '&', '$'];
@@ -34,18 +34,18 @@ fn colored(text: &str, series: usize, style: Style) -> String {
     }
 }
 
-/// A character's place on the chart.
+/// Character of the chart.
 #[derive(Clone, Copy, Default)]
 struct Cell {
-    /// Which of its dots are set, as in the code of a braille character.
+    /// Its dots, in the encoding of a braille character.
     dots: u8,
-    /// The sign of a point that is there.
+    /// Sign of a point in it.
     sign: Option<char>,
-    /// Whose colour it has.
+    /// Series that determines the colour.
     series: usize,
 }
 
-/// The place where curves are drawn.
+/// Area of the curves.
 struct Canvas {
     columns: usize,
     cells: Vec<Cell>,
@@ -54,7 +54,7 @@ struct Canvas {
 }
 
 impl Canvas {
-    /// The dot of a point, counted from the left and from above.
+    /// Returns the dot of a point, counted from the left and from above.
     fn dot(&self, x: f64, y: f64) -> (usize, usize) {
         let place = |value: f64, (least, most): (f64, f64), dots: usize| {
             let part = ((value - least) / (most - least)).clamp(0.0, 1.0);
@@ -122,7 +122,7 @@ impl Canvas {
     }
 }
 
-/// The chart, at most 100 columns wide.
+/// Returns the chart, at most 100 columns wide.
 pub fn draw(chart: &Chart, style: Style) -> String {
     let (Some(x), Some(y)) = (chart.x_range(), chart.y_range()) else {
         return format!("{}\nnothing to draw\n", chart.title);
@@ -130,11 +130,11 @@ pub fn draw(chart: &Chart, style: Style) -> String {
     let ticks = Ticks::around(y.0, y.1, 6);
     let labels: Vec<(f64, String)> = ticks.marks().collect();
     let indent = labels.iter().map(|(_, label)| label.len()).max().unwrap_or(0);
-    // The axis takes two columns, and the last label may stand out a little.
+    // The axis takes two columns, and the last label may extend a little further.
     let columns = style.columns().min(COLUMNS_MAX) - indent - 4;
     let cells = vec![Cell::default(); columns * ROWS];
     let mut canvas = Canvas { columns, cells, x, y: (ticks.low(), ticks.high()) };
-    // The first come out on top.
+    // The first series come out on top.
     for (number, series) in chart.series.iter().enumerate().rev() {
         canvas.draw(number, series, style);
     }
@@ -162,7 +162,7 @@ fn x_axis(text: &mut String, chart: &Chart, canvas: &Canvas, indent: usize, styl
     let (corner, line, mark) = if style.unicode { ('└', '─', '┬') } else { ('+', '-', '+') };
     let marks = chart.x_marks(canvas.x, (canvas.columns / ROOM_FOR_LABEL).max(2));
     let mut axis = vec![line; canvas.columns];
-    // Two more columns for labels than for the axis: one before it, and those after it.
+    // There are two more columns for labels than for the axis: one before it, and one after it.
     let mut labels = vec![' '; canvas.columns + 3];
     let mut free_from = 0;
     for (at, label) in marks {

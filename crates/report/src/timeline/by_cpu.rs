@@ -1,29 +1,29 @@
-//! One lane a CPU, or some neighbouring ones.
+//! Timeline with one lane per CPU, or per group of neighbouring CPUs.
 
 use super::style::{FIGURE, LABEL_MAX, Line, axis, columns, figure, head, padded, palette};
 use super::window::{Owners, Window};
 use crate::data::SliceRow;
 use crate::format::{percent, wrapped};
 
-/// No more lanes than this are drawn; with more CPUs, a lane is several.
+/// Maximum number of lanes; with more CPUs, a lane represents several.
 const LANES_MAX: usize = 32;
-/// No more owners than this have a letter of their own.
+/// Maximum number of owners with a letter of their own.
 pub(super) const LETTERS: usize = 26;
-/// Who has none.
+/// Letter of all other owners.
 const OTHERS: char = '*';
 
-/// Who is drawn by which letter.
+/// Assignment of letters to owners.
 struct Letters {
-    /// Those with a letter of their own, in order.
+    /// Owners with a letter of their own, in order.
     named: Vec<usize>,
-    /// For each owner his place among the letters; those without have the last, in common.
+    /// Index of the letter of each owner; owners without one share the last.
     place_of: Vec<usize>,
-    /// How many letters there are, that of the others included.
+    /// Number of letters, including that of the others.
     count: usize,
 }
 
 impl Letters {
-    /// The first letters go to the owners with the most time.
+    /// Assigns the first letters to the owners with the most time.
     fn new(owners: &Owners) -> Letters {
         let all_fit = owners.len() <= LETTERS;
         let named = owners.busiest(if all_fit { LETTERS } else { LETTERS - 1 });
@@ -39,7 +39,7 @@ impl Letters {
     }
 }
 
-/// How the CPUs are divided among the lanes.
+/// Division of the CPUs among the lanes.
 struct Division {
     cpus: usize,
     per_lane: usize,
@@ -54,7 +54,7 @@ impl Division {
         self.cpus.div_ceil(self.per_lane)
     }
 
-    /// First and last CPU of a lane.
+    /// Returns the first and the last CPU of a lane.
     fn range(&self, lane: usize) -> (usize, usize) {
         let first = lane * self.per_lane;
         (first, (first + self.per_lane).min(self.cpus) - 1)
@@ -76,7 +76,7 @@ pub(super) fn draw(window: &Window<'_>, owners: &Owners) -> String {
     let cells = window.cells_beside(label_width + 1 + FIGURE);
     let letters = Letters::new(owners);
 
-    // For each lane, cell and letter the time it had, ns.
+    // CPU time by lane, cell and letter, ns.
     let mut had = vec![vec![0; cells * letters.count]; division.lanes()];
     for &SliceRow(cpu, start_ns, end_ns, task) in window.slices {
         if let Some(owner) = owners.of(task) {
@@ -89,8 +89,8 @@ pub(super) fn draw(window: &Window<'_>, owners: &Owners) -> String {
     }
 
     let what = match division.per_lane {
-        1 => format!("one lane a CPU, one letter a {}", owners.kind),
-        several => format!("one lane {several} CPUs, one letter a {}", owners.kind),
+        1 => format!("one lane per CPU, one letter per {}", owners.kind),
+        several => format!("one lane per {several} CPUs, one letter per {}", owners.kind),
     };
     let mut text = head(window, &what, cells);
     axis(&mut text, window, label_width, cells, "busy");
@@ -107,7 +107,7 @@ pub(super) fn draw(window: &Window<'_>, owners: &Owners) -> String {
     text
 }
 
-/// Draws the cells of a lane of so many CPUs.
+/// Draws the cells of a lane of `cpus` CPUs.
 fn draw_lane(
     line: &mut Line,
     window: &Window<'_>,
@@ -122,7 +122,7 @@ fn draw_lane(
         let full_ns = window.cell_ns(cell, cells) * cpus;
         let had = &had[cell * letters.count..(cell + 1) * letters.count];
         let busy_ns: u64 = had.iter().sum();
-        // Who had most, the first among equals.
+        // The letter with the most time, the first among equals.
         let most = (0..letters.count).rev().max_by_key(|&place| had[place]);
         let most = most.filter(|_| busy_ns > 0);
         match most {
@@ -144,19 +144,23 @@ fn draw_lane(
 fn legend(text: &mut String, window: &Window<'_>, owners: &Owners, letters: &Letters) {
     let style = window.style;
     let of_machine = |ns: u64| percent(window.part(ns) / window.cpus() as f64);
-    let mut who: Vec<String> = Vec::new();
+    let mut legend: Vec<String> = Vec::new();
     for (place, &owner) in letters.named.iter().enumerate() {
         let label = owners.label(owner, LABEL_MAX, style);
-        who.push(format!("{} {label} {}", letters.letter(place), of_machine(owners.cpu_ns[owner])));
+        legend.push(format!(
+            "{} {label} {}",
+            letters.letter(place),
+            of_machine(owners.cpu_ns[owner])
+        ));
     }
     let others = owners.len() - letters.named.len();
     if others > 0 {
         let named_ns: u64 = letters.named.iter().map(|&owner| owners.cpu_ns[owner]).sum();
         let rest_ns = owners.cpu_ns.iter().sum::<u64>() - named_ns;
-        who.push(format!("{OTHERS} {} more {}", owners.count_text(others), of_machine(rest_ns)));
+        legend.push(format!("{OTHERS} {} more {}", owners.count_text(others), of_machine(rest_ns)));
     }
     text.push('\n');
-    columns(text, &who, style);
+    columns(text, &legend, style);
     let [full, most, shared, little] = style.shades();
     let marks = [
         format!("{full} all of the column"),

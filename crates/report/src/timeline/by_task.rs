@@ -1,4 +1,4 @@
-//! One lane a task, or a key.
+//! Timeline with one lane per task or key.
 
 use super::style::{FIGURE, LABEL_MAX, Line, axis, figure, head, padded, palette};
 use super::window::{Owners, Window};
@@ -6,19 +6,20 @@ use crate::data::{SliceRow, SpanRow};
 use crate::format::{percent, wrapped};
 use crate::text_width;
 
-/// No more lanes than this are drawn.
+/// Maximum number of lanes.
 pub(super) const LANES_MAX: usize = 24;
 
-/// What happened in one cell, ns.
+/// Activity in one cell, ns.
 #[derive(Clone, Copy, Default)]
 struct Cell {
-    /// Running, on CPUs of even and of odd number.
+    /// Running time, on CPUs with even and with odd number.
     ran: [u64; 2],
-    /// Running or waiting.
+    /// Running or waiting time.
     wanted: u64,
 }
 
-/// What happened in each cell of each lane, and how long all CPUs together were busy in each cell.
+/// Returns the activity in each cell of each lane, and the busy time of all CPUs together in each
+/// cell.
 fn fill(
     window: &Window<'_>,
     owners: &Owners,
@@ -60,12 +61,12 @@ pub(super) fn draw(window: &Window<'_>, owners: &Owners) -> String {
     let cells = window.cells_beside(label_width + 1 + FIGURE);
     let (filled, busy) = fill(window, owners, &lanes, cells);
 
-    let mut text = head(window, &format!("one lane a {}", owners.kind), cells);
+    let mut text = head(window, &format!("one lane per {}", owners.kind), cells);
     axis(&mut text, window, label_width, cells, "of a CPU");
     for (lane, &owner) in lanes.iter().enumerate() {
         let mut line = Line::new(style);
         line.plain(&padded(&labels[lane], label_width + 1));
-        // A key's lane is full when its tasks have all the CPUs that they could use.
+        // The lane of a key is full when its tasks have all the CPUs that they could use.
         let most = window.cpus().min(owners.tasks[owner] as u64);
         for (cell, &did) in filled[lane].iter().enumerate() {
             match mark(window, did, window.cell_ns(cell, cells), most) {
@@ -82,8 +83,8 @@ pub(super) fn draw(window: &Window<'_>, owners: &Owners) -> String {
     text
 }
 
-/// The mark of a cell of `cell_ns`, in which its owner could have had `most` CPUs; and whether he
-/// ran at all.
+/// Returns the mark of a cell of `cell_ns`, in which its owner could have had `most` CPUs, and
+/// whether the owner ran at all.
 fn mark(window: &Window<'_>, did: Cell, cell_ns: u64, most: u64) -> (char, bool) {
     let style = window.style;
     let [even, odd] = did.ran;
@@ -98,7 +99,7 @@ fn mark(window: &Window<'_>, did: Cell, cell_ns: u64, most: u64) -> (char, bool)
     (style.shade(ran_ns, cell_ns * most), true)
 }
 
-/// The lane below all: where at least half a CPU's worth of a cell was idle.
+/// Draws the lowest lane: cells in which at least one CPU was idle for half the time.
 fn idle_lane(text: &mut String, window: &Window<'_>, label_width: usize, busy: &[u64]) {
     let mut line = Line::new(window.style);
     line.plain(&padded("idle", label_width + 1));
@@ -113,16 +114,16 @@ fn idle_lane(text: &mut String, window: &Window<'_>, label_width: usize, busy: &
     line.end(text);
 }
 
-/// Says who has no lane.
+/// Lists the owners without a lane.
 fn left_out(text: &mut String, window: &Window<'_>, owners: &Owners, lanes: &[usize]) {
     let count = owners.len() - lanes.len();
     if count > 0 {
         let shown_ns: u64 = lanes.iter().map(|&owner| owners.cpu_ns[owner]).sum();
         let rest_ns = owners.cpu_ns.iter().sum::<u64>() - shown_ns;
         let rest = percent(window.part(rest_ns));
-        let who = owners.count_text(count);
+        let count = owners.count_text(count);
         text.push_str(&format!(
-            "left out: {who} with the least CPU time, {rest} of a CPU together\n"
+            "left out: {count} with the least CPU time, {rest} of a CPU together\n"
         ));
     }
 }
@@ -140,7 +141,7 @@ fn legend(text: &mut String, window: &Window<'_>, owners: &Owners) {
     if !two || owners.tasks.iter().any(|&tasks| tasks > 1) {
         let shades: String = style.shades().into_iter().collect();
         let where_ = if two { " on both" } else { "" };
-        marks.push(format!("{shades} running{where_}, all of the column to little of it"));
+        marks.push(format!("{shades} running{where_}, from all of the column to little of it"));
     }
     if !window.spans.is_empty() {
         marks.push(format!("{} waiting", style.waiting()));

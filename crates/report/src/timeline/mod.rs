@@ -1,25 +1,24 @@
 //! A run drawn as text: time goes to the right, and every lane is a line.
 //!
-//! # Which lanes
+//! # Lanes
 //!
 //! On one or two CPUs with few tasks, a lane is a **task**: it shows when the task ran, waited and
-//! slept, which is what one wants to see there. With too many tasks for that, a lane is all tasks
-//! of a key. On more CPUs, or with too many keys too, a lane is a **CPU** (or several neighbouring
-//! ones, if there are many), and letters show who had it: tasks, or keys if there are more tasks
-//! than letters.
+//! slept. With too many tasks for that, a lane is all tasks of a key. On more CPUs, or with too
+//! many keys, a lane is a **CPU** (or several neighbouring CPUs, if there are many), and letters
+//! show the tasks that had it, or the keys if there are more tasks than letters.
 //!
-//! # What a cell shows
+//! # Cells
 //!
-//! A cell is one column of one lane: a stretch of time, the same for all. In a task's lane its
-//! darkness is how much of that time the task ran; a line means that it waited for a CPU, a blank
-//! that it slept or was not there. With two CPUs the upper half of the line is CPU 0, the lower
-//! half CPU 1, so that a migration can be seen.
+//! A cell is one column of one lane: a stretch of time of equal length. In the lane of a task its
+//! darkness shows how much of that time the task ran; a line means that it waited for a CPU, a
+//! blank that it slept or did not exist. With two CPUs the upper half of the line is CPU 0, the
+//! lower half CPU 1, so that migrations are visible.
 //!
-//! In a CPU's lane a cell shows who had most of it. A letter stands where the one who has most
-//! changes, small where the CPU idled for more than half of the cell; what follows it is darker the
-//! more of the cell that one had.
+//! In the lane of a CPU a cell shows the letter with the most time in it. A letter appears where
+//! this changes, in lower case where the CPU idled for more than half of the cell. The cells after
+//! it are darker the more of the cell that letter had.
 //!
-//! * `window`: the stretch of time, its cells, and whose time it was.
+//! * `window`: the stretch of time, its cells, and the owners of its time.
 //! * `by_task`, `by_cpu`: the two kinds of picture.
 //! * `style`: characters, colours, the axis.
 
@@ -34,37 +33,38 @@ use crate::format::duration;
 use std::fmt;
 use window::{Owners, Window};
 
-/// What a lane is.
+/// Meaning of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Lanes {
-    /// Whatever reads best: see the module.
+    /// Whatever is most legible: see the module.
     #[default]
     Auto,
     /// A task; or a key, if there are too many tasks.
     Tasks,
-    /// A CPU, or some neighbouring ones.
+    /// A CPU, or several neighbouring CPUs.
     Cpus,
 }
 
-/// What to draw.
+/// Options of a timeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TimelineOptions {
-    /// What a lane is.
+    /// Meaning of a lane.
     pub lanes: Lanes,
-    /// From when, ns; none = the beginning.
+    /// Beginning of the window, ns. `None`: the beginning of the run.
     pub from_ns: Option<u64>,
-    /// To when, ns; none, or later than the end of the run = the end.
+    /// End of the window, ns. `None`, or later than the end of the run: the end of the run.
     pub to_ns: Option<u64>,
 }
 
-/// Why there is nothing to draw.
+/// Reason why there is nothing to draw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum TimelineError {
     /// The slices of the run were not recorded.
     NotRecorded,
-    /// The window is empty, or begins after the end of the run, which is given (ns).
+    /// The window is empty, or begins after the end of the run.
     Window {
-        /// When the run ended.
+        /// End of the run, ns.
         end_ns: u64,
     },
 }
@@ -84,10 +84,10 @@ impl fmt::Display for TimelineError {
 
 impl std::error::Error for TimelineError {}
 
-/// Draws a run, ending in a newline.
+/// Draws a run. The text ends in a newline.
 ///
 /// # Errors
-/// If there is nothing to draw.
+/// There is nothing to draw.
 pub fn draw(
     run: &RunReport,
     options: TimelineOptions,

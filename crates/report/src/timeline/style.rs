@@ -4,24 +4,24 @@ use super::window::Window;
 use crate::format::{duration, instant, percent, wrapped};
 use crate::{Style, text_width};
 
-/// Room for a lane's label.
+/// Maximum width of a lane's label.
 pub(super) const LABEL_MAX: usize = 18;
-/// Room for the figure behind a lane, the blank before it included.
+/// Width of the figure after a lane, including the blank before it.
 pub(super) const FIGURE: usize = 9;
 
-/// Colours (of the 256) that can be told apart on black and on white.
+/// Returns a colour (of the 256); all are distinguishable on black and on white.
 pub(super) fn palette(number: usize) -> u8 {
     const COLORS: [u8; 12] = [33, 208, 71, 161, 99, 37, 178, 130, 205, 64, 244, 25];
     COLORS[number % COLORS.len()]
 }
 
 impl Style {
-    /// From full to little.
+    /// Returns shades from full to little.
     pub(super) fn shades(&self) -> [char; 4] {
         if self.unicode { ['█', '▓', '▒', '░'] } else { ['#', '%', '+', ':'] }
     }
 
-    /// How much of its cell a task ran: 7/8, 1/2, 1/4, less.
+    /// Returns the shade for the part of a cell that a task ran: 7/8, 1/2, 1/4, less.
     pub(super) fn shade(&self, ns: u64, full_ns: u64) -> char {
         let [full, most, some, little] = self.shades();
         match ns {
@@ -32,7 +32,7 @@ impl Style {
         }
     }
 
-    /// How much of its cell the one who had most had.
+    /// Returns the shade for the part of a cell that the letter with the most time had.
     pub(super) fn part(&self, ns: u64, busy_ns: u64, full_ns: u64) -> char {
         let [full, most, shared, little] = self.shades();
         match ns {
@@ -43,7 +43,8 @@ impl Style {
         }
     }
 
-    /// A task that ran on CPU 0 (above) or CPU 1 (below), for most of a cell or less.
+    /// Returns the mark of a task that ran on CPU 0 (above) or CPU 1 (below), for most of a cell or
+    /// less.
     pub(super) fn half(&self, below: bool, most: bool) -> char {
         match (self.unicode, below, most) {
             (true, false, true) => '▀',
@@ -66,7 +67,7 @@ impl Style {
     }
 }
 
-/// What is drawn, and how much time a column is.
+/// Returns the line above the picture: run, kind of lanes, length of a column.
 pub(super) fn head(window: &Window<'_>, what: &str, cells: usize) -> String {
     let cpus = match window.cpus() {
         1 => "1 CPU".into(),
@@ -79,7 +80,7 @@ pub(super) fn head(window: &Window<'_>, what: &str, cells: usize) -> String {
     text
 }
 
-/// The time axis: a line of labels with the heading of the figures, and one of marks.
+/// Draws the time axis: a line of labels with the heading of the figures, and a line of marks.
 pub(super) fn axis(
     text: &mut String,
     window: &Window<'_>,
@@ -111,8 +112,8 @@ pub(super) fn axis(
     text.push_str(&format!("{indent}{marks}\n"));
 }
 
-/// How far apart the marks of the axis are: 1, 2 or 5 of a power of ten ns, and ten cells at least,
-/// so that labels have room.
+/// Returns the distance between the marks of the axis: 1, 2 or 5 times a power of ten ns, and at
+/// least ten cells, so that labels have room.
 fn step_ns(length_ns: u64, cells: usize) -> u64 {
     const ROOM: u128 = 10;
     let least_ns = (u128::from(length_ns) * ROOM).div_ceil(cells as u128);
@@ -127,18 +128,18 @@ fn step_ns(length_ns: u64, cells: usize) -> u64 {
     }
 }
 
-/// The figure behind a lane.
+/// Returns the figure after a lane.
 pub(super) fn figure(part: f64) -> String {
     format!("{:>FIGURE$}", percent(part))
 }
 
-/// `text` and blanks up to `width` columns.
+/// Pads `text` with blanks to `width` columns.
 pub(super) fn padded(text: &str, width: usize) -> String {
     let blanks = width.saturating_sub(text_width(text));
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// Writes phrases below each other in columns of equal width, as many as fit.
+/// Writes phrases in columns of equal width, as many as fit.
 pub(super) fn columns(text: &mut String, phrases: &[String], style: Style) {
     const GAP: usize = 3;
     let widest = phrases.iter().map(|phrase| text_width(phrase)).max();
@@ -151,7 +152,7 @@ pub(super) fn columns(text: &mut String, phrases: &[String], style: Style) {
     }
 }
 
-/// A line of text with colours.
+/// Line of text with colours.
 pub(super) struct Line {
     text: String,
     color: bool,
@@ -179,7 +180,7 @@ impl Line {
         self.text.push(c);
     }
 
-    /// Writes without colour.
+    /// Writes text without colour.
     pub fn plain(&mut self, text: &str) {
         self.set(None);
         self.text.push_str(text);
@@ -198,8 +199,8 @@ pub(super) mod tests {
     use super::*;
     use crate::data::RunReport;
 
-    /// A run of so many CPUs and so long, in which nothing happened to these tasks; the key is the
-    /// name up to the dash.
+    /// Returns a run of this length on this number of CPUs in which nothing happened to these
+    /// tasks; the key is the name up to the dash.
     pub fn run_with(cpus: u32, end_ns: u64, names: &[&str]) -> RunReport {
         let mut run = crate::data::tests::empty_run(cpus, end_ns, names);
         run.slices = Some(vec![]);

@@ -1,16 +1,16 @@
-//! What is drawn: a stretch of a run, cut into cells ([`Window`]), and the tasks or keys that had
-//! its time ([`Owners`]).
+//! Contents of a timeline: a stretch of a run, cut into cells ([`Window`]), and the tasks or keys
+//! that had its time ([`Owners`]).
 
 use super::TimelineError;
 use crate::data::{RunReport, SliceRow, SpanRow};
 use crate::{Style, shortened, text_width};
 use schedlab_measure::stats::key_numbers;
 
-/// A stretch of a run.
+/// Stretch of a run.
 pub(super) struct Window<'a> {
     pub run: &'a RunReport,
     pub slices: &'a [SliceRow],
-    /// Empty if they were not recorded.
+    /// Empty if spans were not recorded.
     pub spans: &'a [SpanRow],
     pub from_ns: u64,
     pub to_ns: u64,
@@ -49,24 +49,24 @@ impl Window<'_> {
         self.to_ns - self.from_ns
     }
 
-    /// How many cells a lane has beside what takes `taken` columns. No cell is shorter than a
-    /// nanosecond.
+    /// Returns the number of cells of a lane if `taken` columns are used otherwise. No cell is
+    /// shorter than a nanosecond.
     pub fn cells_beside(&self, taken: usize) -> usize {
         let room = self.style.columns().saturating_sub(taken).max(1);
         room.min(usize::try_from(self.length_ns()).unwrap_or(usize::MAX))
     }
 
-    /// When cell `cell` of `cells` begins, ns.
+    /// Returns the beginning of cell `cell` of `cells`, ns.
     fn cell_start_ns(&self, cell: usize, cells: usize) -> u64 {
         self.from_ns + (u128::from(self.length_ns()) * cell as u128 / cells as u128) as u64
     }
 
-    /// How long a cell is, ns. They differ by one at most.
+    /// Returns the length of a cell, ns. Lengths differ by one at most.
     pub fn cell_ns(&self, cell: usize, cells: usize) -> u64 {
         self.cell_start_ns(cell + 1, cells) - self.cell_start_ns(cell, cells)
     }
 
-    /// The cell that `at_ns`, which is in the window, is in.
+    /// Returns the cell of `at_ns`, which is in the window.
     pub fn cell_of(&self, at_ns: u64, cells: usize) -> usize {
         let passed_ns = u128::from(at_ns - self.from_ns);
         let cell = (passed_ns * cells as u128 / u128::from(self.length_ns())) as usize;
@@ -74,13 +74,13 @@ impl Window<'_> {
         if self.cell_start_ns(cell + 1, cells) <= at_ns { cell + 1 } else { cell }
     }
 
-    /// The part of `start_ns..end_ns` that is in the window; none if there is none.
+    /// Returns the part of `start_ns..end_ns` that is in the window. `None`: no part is.
     fn clip(&self, start_ns: u64, end_ns: u64) -> Option<(u64, u64)> {
         let (start_ns, end_ns) = (start_ns.max(self.from_ns), end_ns.min(self.to_ns));
         (start_ns < end_ns).then_some((start_ns, end_ns))
     }
 
-    /// Divides a stretch among the cells it goes through: calls `each` with cell and ns.
+    /// Divides a stretch among its cells: calls `each` with cell and ns.
     pub fn spread(
         &self,
         start_ns: u64,
@@ -101,22 +101,22 @@ impl Window<'_> {
         }
     }
 
-    /// `ns` as a part of the window.
+    /// Returns `ns` as a part of the window.
     pub fn part(&self, ns: u64) -> f64 {
         ns as f64 / self.length_ns() as f64
     }
 }
 
-/// Whose time it was: tasks, or keys. Only those that ran or were runnable in the window.
+/// Owners of the time: tasks or keys. Only those that ran or were runnable in the window.
 pub(super) struct Owners {
     labels: Vec<String>,
-    /// For each task its owner.
+    /// Owner of each task.
     of_task: Vec<Option<usize>>,
-    /// How many tasks each stands for.
+    /// Number of tasks of each owner.
     pub tasks: Vec<usize>,
-    /// CPU time of each in the window, ns.
+    /// CPU time of each owner in the window, ns.
     pub cpu_ns: Vec<u64>,
-    /// What they are: `task` or `key`.
+    /// Kind of owners: `task` or `key`.
     pub kind: &'static str,
 }
 
@@ -133,8 +133,8 @@ impl Owners {
         Owners::new(window, numbers.into_iter().zip(keys()).collect(), "key")
     }
 
-    /// `candidates`: for each task its owner, by number and name. The owners who are there are
-    /// numbered as their first task comes.
+    /// Creates owners. `candidates` has the owner of each task by number and name. Owners are
+    /// numbered in the order of their first task.
     fn new(window: &Window<'_>, candidates: Vec<(u32, &str)>, kind: &'static str) -> Owners {
         let mut there = vec![false; candidates.len()];
         let mut task_ns = vec![0; candidates.len()];
@@ -174,12 +174,12 @@ impl Owners {
         self.labels.len()
     }
 
-    /// The owner of a task's time. None if the task was not there in the window.
+    /// Returns the owner of a task's time. `None`: the task was not in the window.
     pub fn of(&self, task: u32) -> Option<usize> {
         self.of_task[task as usize]
     }
 
-    /// The label in at most `width` columns, with the number of tasks if it stands for several.
+    /// Returns the label in at most `width` columns, with the number of tasks if there are several.
     pub fn label(&self, owner: usize, width: usize, style: Style) -> String {
         let sign = if style.unicode { '×' } else { 'x' };
         let count = match self.tasks[owner] {
@@ -190,7 +190,7 @@ impl Owners {
         shortened(&self.labels[owner], width, style) + &count
     }
 
-    /// The `most` owners with the most CPU time, in their own order.
+    /// Returns the `most` owners with the most CPU time, in their own order.
     pub fn busiest(&self, most: usize) -> Vec<usize> {
         let mut owners: Vec<usize> = (0..self.len()).collect();
         owners.sort_by_key(|&owner| std::cmp::Reverse(self.cpu_ns[owner]));
@@ -199,7 +199,7 @@ impl Owners {
         owners
     }
 
-    /// `3 tasks`, `1 key`.
+    /// Returns `3 tasks` or `1 key`.
     pub fn count_text(&self, count: usize) -> String {
         format!("{count} {}{}", self.kind, if count == 1 { "" } else { "s" })
     }

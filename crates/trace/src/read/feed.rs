@@ -103,7 +103,7 @@ pub(crate) struct FeedEvent {
     pub what: EventKind,
 }
 
-/// KnownTask properties of a task.
+/// Known properties of a task.
 #[derive(Clone, Copy, Debug, Default)]
 struct KnownTask {
     /// Number of its name plus one.
@@ -113,7 +113,7 @@ struct KnownTask {
     parent: u32,
     /// Priority at its last mention.
     prio: i32,
-    is_told: bool,
+    is_announced: bool,
 }
 
 /// Takes events in the order of the file and delivers them in the order of time.
@@ -182,7 +182,7 @@ impl<'s> Feed<'s> {
     pub fn parent(&mut self, pid: u32, parent: u32) {
         if pid != 0 && pid <= PID_MAX && parent <= PID_MAX && parent != pid {
             let known = self.known(pid);
-            if !known.is_told {
+            if !known.is_announced {
                 known.parent = parent;
             }
         }
@@ -204,25 +204,25 @@ impl<'s> Feed<'s> {
     }
 
     /// Takes an event.
-    pub fn push(&mut self, seen: FeedEvent) {
-        if self.has_given && seen.at_ns < self.given_ns {
-            self.problems.note(Trouble::Late, 1, Place::Time(seen.at_ns, seen.cpu), String::new);
+    pub fn push(&mut self, entry: FeedEvent) {
+        if self.has_given && entry.at_ns < self.given_ns {
+            self.problems.note(Trouble::Late, 1, Place::Time(entry.at_ns, entry.cpu), String::new);
             return;
         }
-        if seen.at_ns < self.latest_ns {
+        if entry.at_ns < self.latest_ns {
             self.is_sorted = false;
             // Binary formats store the events of each CPU separately.
             let count = u64::from(self.is_ordered);
             self.problems.note(
                 Trouble::Unordered,
                 count,
-                Place::Time(seen.at_ns, seen.cpu),
+                Place::Time(entry.at_ns, entry.cpu),
                 String::new,
             );
         } else {
-            self.latest_ns = seen.at_ns;
+            self.latest_ns = entry.at_ns;
         }
-        self.window.push(seen);
+        self.window.push(entry);
         if self.window.len() >= 2 * self.size {
             self.give(self.size);
         }
@@ -232,12 +232,12 @@ impl<'s> Feed<'s> {
     fn give(&mut self, keep: usize) {
         let mut window = std::mem::take(&mut self.window);
         if !self.is_sorted {
-            window.sort_by_key(|seen| seen.at_ns);
+            window.sort_by_key(|entry| entry.at_ns);
             self.is_sorted = true;
         }
         let count = window.len() - keep;
-        for seen in &window[..count] {
-            self.tell(seen);
+        for entry in &window[..count] {
+            self.deliver(entry);
         }
         window.drain(..count);
         self.window = window;
@@ -251,7 +251,7 @@ impl<'s> Feed<'s> {
         (self.header, self.problems)
     }
 
-    fn lane(&mut self, cpu: u32) -> &mut Option<u32> {
+    fn running_on(&mut self, cpu: u32) -> &mut Option<u32> {
         let index = cpu.min(CPUS_MAX - 1) as usize;
         if index >= self.running.len() {
             self.running.resize(index + 1, None);
@@ -271,7 +271,7 @@ impl<'s> Feed<'s> {
             known.name = name + 1;
         }
         known.prio = task.prio;
-        if std::mem::replace(&mut known.is_told, true) {
+        if std::mem::replace(&mut known.is_announced, true) {
             return;
         }
         let &mut KnownTask { tgid, parent, .. } = known;
@@ -281,11 +281,11 @@ impl<'s> Feed<'s> {
         self.sink.task(at_ns, &NewTask { pid: task.pid, tgid, parent, name, group: 0 });
     }
 
-    fn tell(&mut self, seen: &FeedEvent) {
-        let &FeedEvent { at_ns, cpu, context, current, what } = seen;
+    fn deliver(&mut self, entry: &FeedEvent) {
+        let &FeedEvent { at_ns, cpu, context, current, what } = entry;
         if let EventKind::Lost { events, cpu } = what {
             if cpu < CPUS_MAX {
-                *self.lane(cpu) = None;
+                *self.running_on(cpu) = None;
             }
             let cpu = Some(cpu).filter(|&cpu| cpu < CPUS_MAX);
             self.sink.lost(at_ns, cpu, Some(events).filter(|&events| events > 0));
@@ -302,12 +302,12 @@ impl<'s> Feed<'s> {
         self.given_ns = at_ns;
         self.header.end_ns = at_ns;
         self.header.events += 1;
-        let believed = *self.lane(cpu);
+        let believed = *self.running_on(cpu);
         let what = match what {
             EventKind::SwitchTo { state, next } => {
                 // Only where the chain begins: the task that ran is unknown.
                 let Some(pid) = believed else {
-                    *self.lane(cpu) = Some(next.pid);
+                    *self.running_on(cpu) = Some(next.pid);
                     self.mention(at_ns, next);
                     self.header.events -= 1;
                     return;
@@ -323,7 +323,7 @@ impl<'s> Feed<'s> {
         };
         if matches!(what, EventKind::Switch { prev, next, .. } if prev.pid == 0 && next.pid == 0) {
             // Writers begin the history of a CPU with idle time.
-            *self.lane(cpu) = Some(0);
+            *self.running_on(cpu) = Some(0);
             self.header.events -= 1;
             return;
         }
@@ -348,12 +348,12 @@ impl<'s> Feed<'s> {
             | EventKind::Wakeup { task, cpu }
             | EventKind::WakeupNew { task, cpu } => {
                 self.mention(at_ns, task);
-                self.lane(cpu);
+                self.running_on(cpu);
                 self.header.wakeups += u64::from(!matches!(what, EventKind::WakeupNew { .. }));
             }
             EventKind::Migrate { task, from, to } => {
                 self.mention(at_ns, task);
-                self.lane(from.max(to));
+                self.running_on(from.max(to));
             }
             EventKind::Fork { parent, child } => {
                 let prio = self.known(parent.pid).prio;
@@ -377,7 +377,7 @@ impl<'s> Feed<'s> {
             (_, Some(pid)) => Some(pid),
             (_, None) => believed,
         };
-        *self.lane(cpu) = running;
+        *self.running_on(cpu) = running;
         // The current task is taken from the event, or from the preceding switches.
         let pid = pid.or(believed).unwrap_or(0);
         // The name at the head of a line was looked up when the file was read, possibly after the
@@ -388,33 +388,33 @@ impl<'s> Feed<'s> {
             name => name - 1,
         };
         let names = &self.names;
-        let who =
+        let task_ref =
             |task: Task| TaskRef { comm: names.text(task.name), pid: task.pid, prio: task.prio };
         let tracepoint = match what {
             EventKind::Switch { prev, state: prev_state, next } => {
-                Tracepoint::Switch { prev: who(prev), prev_state, next: who(next) }
+                Tracepoint::Switch { prev: task_ref(prev), prev_state, next: task_ref(next) }
             }
             EventKind::Waking { task, cpu } => {
-                Tracepoint::Waking { task: who(task), target_cpu: cpu }
+                Tracepoint::Waking { task: task_ref(task), target_cpu: cpu }
             }
             EventKind::Wakeup { task, cpu } => {
-                Tracepoint::Wakeup { task: who(task), target_cpu: cpu }
+                Tracepoint::Wakeup { task: task_ref(task), target_cpu: cpu }
             }
             EventKind::WakeupNew { task, cpu } => {
-                Tracepoint::WakeupNew { task: who(task), target_cpu: cpu }
+                Tracepoint::WakeupNew { task: task_ref(task), target_cpu: cpu }
             }
             EventKind::Migrate { task, from, to } => {
-                Tracepoint::Migrate { task: who(task), orig_cpu: from, dest_cpu: to }
+                Tracepoint::Migrate { task: task_ref(task), orig_cpu: from, dest_cpu: to }
             }
             EventKind::Fork { parent, child } => {
-                Tracepoint::Fork { parent: who(parent), child: who(child) }
+                Tracepoint::Fork { parent: task_ref(parent), child: task_ref(child) }
             }
             EventKind::Exec { filename, pid } => {
                 Tracepoint::Exec { filename: names.text(filename), pid }
             }
-            EventKind::Exit { task } => Tracepoint::Exit { task: who(task) },
+            EventKind::Exit { task } => Tracepoint::Exit { task: task_ref(task) },
             EventKind::Runtime { task, ns } => {
-                Tracepoint::Runtime { task: who(task), runtime_ns: ns }
+                Tracepoint::Runtime { task: task_ref(task), runtime_ns: ns }
             }
             EventKind::Lost { .. } | EventKind::SwitchTo { .. } => return,
         };

@@ -255,26 +255,26 @@ impl<'a> Numbers<'a> {
 }
 
 impl Bundle {
-    fn push(&mut self, feed: &mut Feed<'_>, seen: FeedEvent) {
+    fn push(&mut self, feed: &mut Feed<'_>, entry: FeedEvent) {
         if std::mem::take(&mut self.has_lost) {
             let what = EventKind::Lost { events: 0, cpu: self.cpu };
-            feed.push(FeedEvent { what, ..seen });
+            feed.push(FeedEvent { what, ..entry });
         }
-        feed.push(seen);
+        feed.push(entry);
     }
 
     fn event(&mut self, event: &[u8], feed: &mut Feed<'_>) {
-        let (mut at_ns, mut pid, mut context, mut said) = (None, None, Context::Unknown, None);
+        let (mut at_ns, mut pid, mut context, mut payload) = (None, None, Context::Unknown, None);
         let mut all = fields(event);
         for (field, value) in all.by_ref() {
             match field {
                 1 => at_ns = Some(value.number()),
                 2 => pid = u32::try_from(value.number()).ok().filter(|&pid| pid <= PID_MAX),
                 5 => context = Context::of_common_flags(value.number() as u8),
-                _ => said = Some((field, value.bytes())),
+                _ => payload = Some((field, value.bytes())),
             }
         }
-        let (Some(at_ns), Some((field, message)), false) = (at_ns, said, all.is_torn()) else {
+        let (Some(at_ns), Some((field, message)), false) = (at_ns, payload, all.is_torn()) else {
             let detail = || "an event has no time, or is not well formed".into();
             feed.problems.note(Trouble::Unreadable, 1, self.place, detail);
             return;
@@ -360,7 +360,7 @@ impl Bundle {
             Some(Task { name, pid, prio })
         };
         let column = |field: usize| packed(columns[field]);
-        let seen = |at_ns, context, what| FeedEvent {
+        let entry = |at_ns, context, what| FeedEvent {
             at_ns,
             cpu: self.cpu,
             context,
@@ -378,7 +378,7 @@ impl Bundle {
             let state = State::of_number_in(self.era, bits).unwrap_or(State::Interruptible);
             match task(pid, prios.next(), indices.next()) {
                 Some(next) => {
-                    out.push(seen(at_ns, Context::Unknown, EventKind::SwitchTo { state, next }));
+                    out.push(entry(at_ns, Context::Unknown, EventKind::SwitchTo { state, next }));
                 }
                 None => nameless += 1,
             }
@@ -395,16 +395,16 @@ impl Bundle {
             let cpu = u32::try_from(cpu).ok().filter(|&cpu| cpu < CPUS_MAX);
             match task(pid, prios.next(), indices.next()).zip(cpu) {
                 Some((task, cpu)) => {
-                    out.push(seen(at_ns, context, EventKind::Waking { task, cpu }));
+                    out.push(entry(at_ns, context, EventKind::Waking { task, cpu }));
                 }
                 None => nameless += 1,
             }
         }
         // Both are columns of one history. A wakeup precedes the switch that it causes.
         out.rotate_left(switches);
-        out.sort_by_key(|seen| seen.at_ns);
-        for seen in out {
-            self.push(feed, seen);
+        out.sort_by_key(|entry| entry.at_ns);
+        for entry in out {
+            self.push(feed, entry);
         }
         feed.problems.note(Trouble::Nameless, nameless, self.place, String::new);
     }

@@ -41,7 +41,7 @@ impl Batch {
                 Field::new(name, data, true)
             })
             .collect();
-        let says = [("schedlab.schema".to_string(), format!("{name}/1"))];
+        let metadata = [("schedlab.schema".to_string(), format!("{name}/1"))];
         let builders = columns
             .iter()
             .map(|&(_, kind)| match kind {
@@ -50,7 +50,7 @@ impl Batch {
             })
             .collect();
         Batch {
-            schema: Arc::new(ArrowSchema::new_with_metadata(fields, says)),
+            schema: Arc::new(ArrowSchema::new_with_metadata(fields, metadata)),
             columns: builders,
             rows: 0,
         }

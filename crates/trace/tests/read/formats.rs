@@ -1,6 +1,6 @@
 //! Formats without recordings in this repository: hand-made files.
 
-use crate::{refused, told};
+use crate::{event_log, refused};
 use schedlab_trace::read::{Format, Trace, Trouble};
 
 fn varint(out: &mut Vec<u8>, mut value: u64) {
@@ -43,8 +43,8 @@ fn the_smallest_perfetto_file_is_read() {
         .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).expect("hex"), 16).expect("hex"))
         .collect();
     assert_eq!(file.len(), 44);
-    let (told, _) = told(&file);
-    assert_eq!(told.lines, ["1000000 0 ? swapper:0: swapper:0[120] R > hog:100[120]"]);
+    let (event_log, _) = event_log(&file);
+    assert_eq!(event_log.lines, ["1000000 0 ? swapper:0: swapper:0[120] R > hog:100[120]"]);
 }
 
 /// Bundles in columns: times are differences, and the previous task is the next task of the switch
@@ -72,17 +72,17 @@ fn compact_bundles_are_read() {
         "1500 0 ? hog:7: hog:7[120] R+ > ui:8[98]",
         "1750 0 ? ui:8: ui:8[98] S > swapper:0[120]",
     ];
-    assert_eq!(told(&packet).0.lines, expected);
+    assert_eq!(event_log(&packet).0.lines, expected);
     // The same bundle, compressed.
     let mut zlib = flate2::write::ZlibEncoder::new(vec![], flate2::Compression::fast());
     std::io::Write::write_all(&mut zlib, &packet).expect("writing to memory does not fail");
     let zlib = zlib.finish().expect("writing to memory does not fail");
-    assert_eq!(told(&bytes(1, &bytes(50, &zlib))).0.lines, expected);
+    assert_eq!(event_log(&bytes(1, &bytes(50, &zlib))).0.lines, expected);
     // With lost events before it.
     let bundle = [number(1, 0), number(3, 1), bytes(4, &compact)].concat();
-    let (told, reading) = told(&bytes(1, &bytes(1, &bundle)));
+    let (event_log, reading) = event_log(&bytes(1, &bytes(1, &bundle)));
     assert_eq!(reading.problems.count(Trouble::LostUncounted), 1);
-    assert_eq!(told.lost, [(1000, Some(0), None)]);
+    assert_eq!(event_log.lost, [(1000, Some(0), None)]);
 }
 
 /// Numbers of states are those of the kernel that the file names.
@@ -101,8 +101,8 @@ fn perfetto_states_are_those_of_the_release() {
     let bundle = bytes(1, &bytes(1, &[number(1, 3), bytes(2, &event)].concat()));
     let info = bytes(45, &bytes(1, &bytes(3, b"4.9.0")));
     let file = [bytes(1, &info), bundle].concat();
-    let (told, reading) = told(&file);
-    assert_eq!(told.lines, ["9 3 s a:5: a:5[120] R+ > b:6[-1]"]);
+    let (event_log, reading) = event_log(&file);
+    assert_eq!(event_log.lines, ["9 3 s a:5: a:5[120] R+ > b:6[-1]"]);
     assert_eq!(reading.header.release.as_deref(), Some("4.9.0"));
 }
 
@@ -116,9 +116,9 @@ fn tables_with_named_columns_are_read() {
         2000,1,sched_switch,.,5,x y,5,120,S,\"a,b\",6,98,,,,\n\
         3000,1,sched_exit,.,5,,,,,,,,,,,\n\
         4000,1,sched_switch,.,5,x y,5,,,,,,,,,\n";
-    let (told, reading) = told(table.as_bytes());
+    let (event_log, reading) = event_log(table.as_bytes());
     assert_eq!(
-        told.lines,
+        event_log.lines,
         ["1000 1 s <...>:5: waking a,b:6[120] 0", "2000 1 . x y:5: x y:5[120] S > a,b:6[98]"]
     );
     assert_eq!(reading.problems.count(Trouble::Unreadable), 1);
@@ -126,7 +126,7 @@ fn tables_with_named_columns_are_read() {
     let table = "time\tcpu\tevent\tprev_pid\tprev_state\tnext_pid\n1.5\t0\tsched_switch\t1\t1\t2\n";
     let trace = Trace::of_bytes(table.as_bytes()).expect("it is a trace");
     assert_eq!(trace.format(), Format::Columns);
-    let lines = crate::told(table.as_bytes()).0.lines;
+    let lines = crate::event_log(table.as_bytes()).0.lines;
     assert_eq!(lines, ["1500000000 0 ? <...>:1: <...>:1[120] S > <...>:2[120]"]);
 }
 
@@ -135,9 +135,9 @@ fn tables_with_named_columns_are_read() {
 fn a_table_of_slices_is_read() {
     let table = "cpu,start_ns,end_ns,pid,task,prio,end_state\n0,0,500,1,a,120,R\n\
                  0,500,800,2,b,98,S\n0,900,950,1,a,120,Z\n0,940,990,1,a,120,Z\n";
-    let (told, reading) = told(table.as_bytes());
+    let (event_log, reading) = event_log(table.as_bytes());
     assert_eq!(
-        told.lines,
+        event_log.lines,
         [
             "0 0 . swapper:0: swapper:0[120] R > a:1[120]",
             "500 0 . a:1: a:1[120] R > b:2[98]",
@@ -155,14 +155,14 @@ fn json_of_others_is_read() {
     let json = r##"{"traceEvents":[{"ph":"X","cat":"x","ts":1}],"displayTimeUnit":"ns",
         "systemTraceEvents":"# tracer: nop\n   a-1 ( 1) [000] d..3 1.000001: sched_switch: prev_comm=a \"b\" prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=c next_pid=2 next_prio=120\n"}"##;
     assert_eq!(
-        told(json.as_bytes()).0.lines,
+        event_log(json.as_bytes()).0.lines,
         ["1000001000 0 . a \"b\":1: a \"b\":1[120] S > c:2[120]"]
     );
     let open = r#"[{"ph":"X","cat":"sched","name":"hog","pid":1,"tid":1,"ts":0.001,"dur":2.5,
         "args":{"pid":7,"prio":120,"end_state":"R"}},{"ph":"X","cat":"sch"#;
-    let (told, reading) = told(open.as_bytes());
+    let (event_log, reading) = event_log(open.as_bytes());
     assert_eq!(
-        told.lines,
+        event_log.lines,
         [
             "1 0 . swapper:0: swapper:0[120] R > hog:7[120]",
             "2501 0 . hog:7: hog:7[120] R > swapper:0[120]"

@@ -22,8 +22,8 @@ pub struct EventLog {
     pub end_ns: u64,
 }
 
-fn who(who: TaskRef<'_>) -> String {
-    format!("{}:{}[{}]", who.comm, who.pid, who.prio)
+fn task_ref(task_ref: TaskRef<'_>) -> String {
+    format!("{}:{}[{}]", task_ref.comm, task_ref.pid, task_ref.prio)
 }
 
 impl Sink for EventLog {
@@ -41,21 +41,27 @@ impl Sink for EventLog {
         };
         let what = match tracepoint {
             Tracepoint::Switch { prev, prev_state, next } => {
-                format!("{} {} > {}", who(prev), prev_state.letters(), who(next))
+                format!("{} {} > {}", task_ref(prev), prev_state.letters(), task_ref(next))
             }
-            Tracepoint::Waking { task, target_cpu } => format!("waking {} {target_cpu}", who(task)),
-            Tracepoint::Wakeup { task, target_cpu } => format!("wakeup {} {target_cpu}", who(task)),
+            Tracepoint::Waking { task, target_cpu } => {
+                format!("waking {} {target_cpu}", task_ref(task))
+            }
+            Tracepoint::Wakeup { task, target_cpu } => {
+                format!("wakeup {} {target_cpu}", task_ref(task))
+            }
             Tracepoint::WakeupNew { task, target_cpu } => {
-                format!("new {} {target_cpu}", who(task))
+                format!("new {} {target_cpu}", task_ref(task))
             }
             Tracepoint::Migrate { task, orig_cpu, dest_cpu } => {
-                format!("migrate {} {orig_cpu} {dest_cpu}", who(task))
+                format!("migrate {} {orig_cpu} {dest_cpu}", task_ref(task))
             }
-            Tracepoint::Fork { parent, child } => format!("fork {} {}", who(parent), who(child)),
+            Tracepoint::Fork { parent, child } => {
+                format!("fork {} {}", task_ref(parent), task_ref(child))
+            }
             Tracepoint::Exec { filename, pid } => format!("exec {filename} {pid}"),
-            Tracepoint::Exit { task } => format!("exit {}", who(task)),
+            Tracepoint::Exit { task } => format!("exit {}", task_ref(task)),
             Tracepoint::Runtime { task, runtime_ns } => {
-                format!("runtime {} {runtime_ns}", who(task))
+                format!("runtime {} {runtime_ns}", task_ref(task))
             }
         };
         let by = format!("{}:{}", current.comm, current.pid);
@@ -72,10 +78,10 @@ impl Sink for EventLog {
 }
 
 /// Returns what is read of these bytes.
-pub fn told(bytes: &[u8]) -> (EventLog, Reading) {
-    let mut told = EventLog::default();
-    let reading = Trace::of_bytes(bytes).and_then(|trace| trace.read(&mut told));
-    (told, reading.expect("the trace has events"))
+pub fn event_log(bytes: &[u8]) -> (EventLog, Reading) {
+    let mut event_log = EventLog::default();
+    let reading = Trace::of_bytes(bytes).and_then(|trace| trace.read(&mut event_log));
+    (event_log, reading.expect("the trace has events"))
 }
 
 /// Returns the reason why these bytes are refused.

@@ -1,7 +1,7 @@
 //! `perf.data` as other options of perf write it: a recording whose records are rearranged.
 
+use crate::event_log;
 use crate::recorded::bytes;
-use crate::told;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use schedlab_trace::read::Trouble;
 use std::ops::Range;
@@ -93,10 +93,10 @@ fn packed(file: &[u8], kind: u32, piece: usize) -> Vec<u8> {
 #[test]
 fn packed_records_are_those_that_were_packed() {
     let plain = bytes("sched.perf.data.xz");
-    let (expected, of_plain) = told(&plain);
+    let (expected, of_plain) = event_log(&plain);
     for kind in [81, 83] {
         for piece in [997, 20_000, 60_000] {
-            let (got, reading) = told(&packed(&plain, kind, piece));
+            let (got, reading) = event_log(&packed(&plain, kind, piece));
             assert!(reading.problems.count(Trouble::Torn) == 0, "{:?}", reading.problems);
             assert_eq!(reading.header, of_plain.header);
             assert!(got.lines == expected.lines, "{kind} {piece}");
@@ -108,7 +108,7 @@ fn packed_records_are_those_that_were_packed() {
 fn packed_records_that_do_not_unpack_are_told_and_the_rest_is_read() {
     let plain = bytes("sched.perf.data.xz");
     let whole = packed(&plain, 83, 5000);
-    let (expected, _) = told(&whole);
+    let (expected, _) = event_log(&whole);
     // One byte in each part of them is changed: the result has never more events than before, and a
     // message or an end.
     let place = data(&whole);
@@ -135,9 +135,9 @@ fn packed_records_that_do_not_unpack_are_told_and_the_rest_is_read() {
 #[test]
 fn tasks_that_were_there_before_have_their_parents() {
     let plain = bytes("sched.perf.data.xz");
-    let (told_plain, _) = told(&plain);
+    let (plain_log, _) = event_log(&plain);
     // Two tasks whose parents no event reveals.
-    let mut free = told_plain.tasks.iter().filter(|(pid, _, _, name)| *pid > 1 && name != "perf");
+    let mut free = plain_log.tasks.iter().filter(|(pid, _, _, name)| *pid > 1 && name != "perf");
     let (child, parent) = (free.next().expect("a task").0, free.next().expect("another").0);
     let fork = |time: u64| {
         let numbers = [child, parent, child, parent];
@@ -145,8 +145,8 @@ fn tasks_that_were_there_before_have_their_parents() {
         record(7, &[&numbers[..], &time.to_le_bytes()].concat())
     };
     let parent_of = |file: &[u8]| {
-        let (told, _) = told(file);
-        told.tasks.iter().find(|(pid, ..)| *pid == child).expect("the child is in the trace").2
+        let (event_log, _) = event_log(file);
+        event_log.tasks.iter().find(|(pid, ..)| *pid == child).expect("the child is in the trace").2
     };
     let own = &plain[data(&plain)];
     // Records of completed rounds are left out to make room.

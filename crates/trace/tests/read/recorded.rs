@@ -6,7 +6,7 @@
 //! `sched.report-R.txt` are the output of `trace-cmd report -t -l` and `-R` for it. So each reader
 //! is compared with an independent one. `desk-begin` is the beginning of a recording by tracefs.
 
-use crate::{EventLog, told};
+use crate::{EventLog, event_log};
 use schedlab_trace::read::{Format, Packing, Reading, Trace, Trouble};
 use std::path::{Path, PathBuf};
 
@@ -15,9 +15,9 @@ fn path(name: &str) -> PathBuf {
 }
 
 pub fn recorded(name: &str) -> (EventLog, Reading) {
-    let mut told = EventLog::default();
-    let reading = schedlab_trace::read::read(&path(name), &mut told);
-    (told, reading.unwrap_or_else(|error| panic!("{name}: {error}")))
+    let mut event_log = EventLog::default();
+    let reading = schedlab_trace::read::read(&path(name), &mut event_log);
+    (event_log, reading.unwrap_or_else(|error| panic!("{name}: {error}")))
 }
 
 /// Returns the unpacked bytes of a recording.
@@ -33,12 +33,12 @@ pub fn bytes(name: &str) -> Vec<u8> {
 }
 
 /// Removes the context, which not every tool prints.
-fn without_context(told: &EventLog) -> Vec<String> {
+fn without_context(event_log: &EventLog) -> Vec<String> {
     let cut = |line: &String| {
         let words: Vec<&str> = line.splitn(4, ' ').collect();
         format!("{} {} {}", words[0], words[1], words[3])
     };
-    told.lines.iter().map(cut).collect()
+    event_log.lines.iter().map(cut).collect()
 }
 
 /// Checks that both are the same; shows only the first lines that differ.
@@ -94,15 +94,19 @@ fn trace_dat_is_what_trace_cmd_prints() {
 /// Beginning of a recording whose totals are known: here they are counted with grep.
 #[test]
 fn text_of_tracefs_is_read() {
-    let (told, reading) = recorded("desk-begin.ftrace.txt.xz");
+    let (event_log, reading) = recorded("desk-begin.ftrace.txt.xz");
     let text =
         String::from_utf8(bytes("desk-begin.ftrace.txt.xz")).expect("the recording is UTF-8 text");
     let count = |event: &str| text.lines().filter(|line| line.contains(event)).count();
     let events = text.lines().filter(|line| !line.starts_with('#')).count();
-    assert_eq!(told.lines.len(), events);
+    assert_eq!(event_log.lines.len(), events);
     assert_eq!(reading.header.switches as usize, count(": sched_switch: "));
     let of = |context: &str| {
-        told.lines.iter().filter(|line| line.contains(context) && line.contains("waking")).count()
+        event_log
+            .lines
+            .iter()
+            .filter(|line| line.contains(context) && line.contains("waking"))
+            .count()
     };
     let flag = |flag: char| {
         let wakings = text.lines().filter(|line| line.contains(": sched_waking: "));
@@ -133,8 +137,8 @@ fn a_cut_recording_is_read_as_far_as_it_goes() {
         let whole = bytes(name);
         for part in 1..36 {
             let cut = &whole[..whole.len() * part / 40];
-            let mut told = EventLog::default();
-            let trace = Trace::of_bytes(cut).and_then(|trace| trace.read(&mut told));
+            let mut event_log = EventLog::default();
+            let trace = Trace::of_bytes(cut).and_then(|trace| trace.read(&mut event_log));
             match trace {
                 Ok(reading) => assert!(reading.problems.count(Trouble::Torn) > 0, "{name} {part}"),
                 Err(error) => assert!(!error.to_string().is_empty()),
@@ -142,7 +146,7 @@ fn a_cut_recording_is_read_as_far_as_it_goes() {
         }
     }
     let text = bytes("sched.perf.txt.xz");
-    let (half, reading) = told(&text[..text.len() / 2]);
+    let (half, reading) = event_log(&text[..text.len() / 2]);
     assert!(half.lines.len() > 240 && reading.problems.count(Trouble::Unreadable) <= 1);
 }
 
@@ -153,7 +157,7 @@ fn a_cut_packed_file_is_read_as_far_as_it_goes() {
     let mut gzip = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
     std::io::Write::write_all(&mut gzip, &text).expect("writing to memory does not fail");
     let gzip = gzip.finish().expect("writing to memory does not fail");
-    let (told, reading) = told(&gzip[..gzip.len() * 9 / 10]);
-    assert!(told.lines.len() > 1000, "{}", told.lines.len());
+    let (event_log, reading) = event_log(&gzip[..gzip.len() * 9 / 10]);
+    assert!(event_log.lines.len() > 1000, "{}", event_log.lines.len());
     assert_eq!(reading.problems.count(Trouble::Torn), 1);
 }

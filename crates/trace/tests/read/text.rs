@@ -1,6 +1,6 @@
 //! Text of every tool and age.
 
-use crate::{refused, told};
+use crate::{event_log, refused};
 use schedlab_trace::read::{Place, Trouble};
 
 /// Switch without which a text does not count as a trace.
@@ -9,9 +9,10 @@ const SWITCH: &str = "sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_st
 
 /// Returns the result for one line, followed by a switch.
 fn one(line: &str) -> String {
-    let (told, reading) = told(format!("{line}\nx-9 [077] 9999999999.0: {SWITCH}\n").as_bytes());
-    assert_eq!(told.lines.len(), 2, "{line}: {:?} {reading:?}", told.lines);
-    told.lines[0].clone()
+    let (event_log, reading) =
+        event_log(format!("{line}\nx-9 [077] 9999999999.0: {SWITCH}\n").as_bytes());
+    assert_eq!(event_log.lines.len(), 2, "{line}: {:?} {reading:?}", event_log.lines);
+    event_log.lines[0].clone()
 }
 
 /// Heads in the formats of all tools.
@@ -112,8 +113,8 @@ fn states_in_numbers_are_those_of_the_release() {
             "# os release : {release}\nz-7 [000] 1.0: sched_switch: prev_comm=a prev_pid=3 \
              prev_prio=120 prev_state={number} next_comm=b next_pid=11 next_prio=120"
         );
-        let (told, _) = told(line.as_bytes());
-        told.lines[0].split(' ').nth(5).expect("a state").to_string()
+        let (event_log, _) = event_log(line.as_bytes());
+        event_log.lines[0].split(' ').nth(5).expect("a state").to_string()
     };
     for (release, number, expected) in [
         ("2.6.32-5-amd64", 16, "Z"),
@@ -141,8 +142,8 @@ fn what_is_of_no_use_is_left_out() {
          a-1 [000] 1.5: cpu_idle: state=1 cpu_id=0\n\
          a-1 [000] 2.0: {SWITCH}\n"
     );
-    let (told, reading) = told(text.as_bytes());
-    assert_eq!(told.lines.len(), 1);
+    let (event_log, reading) = event_log(text.as_bytes());
+    assert_eq!(event_log.lines.len(), 1);
     assert_eq!(reading.problems.count(Trouble::Nameless), 1);
     assert_eq!(reading.header.others.get("cpu_idle"), Some(&1));
 }
@@ -154,14 +155,14 @@ fn headings_are_kept() {
         "# tracer: nop\n#\n# entries-in-buffer/entries-written: 324/1000   #P:2\n#\n\
          a-1 [000] 2.0: {SWITCH}\n"
     );
-    let (_, reading) = told(text.as_bytes());
+    let (_, reading) = event_log(text.as_bytes());
     assert_eq!(reading.header.cpus_online, Some(2));
     assert_eq!(reading.problems.count(Trouble::Overwritten), 676);
     let text = format!(
         "# hostname : here\n# os release : 6.18.0\n# nrcpus online : 4\n# cmdline : perf sched \
          record\na 1 [000] 2.0: sched:{SWITCH}\n"
     );
-    let header = told(text.as_bytes()).1.header;
+    let header = event_log(text.as_bytes()).1.header;
     assert_eq!(header.release.as_deref(), Some("6.18.0"));
     assert_eq!((header.cpus_online, header.host.as_deref()), (Some(4), Some("here")));
     assert_eq!(header.recorder.as_deref(), Some("perf sched record"));
@@ -176,7 +177,7 @@ fn lost_events_are_told() {
          target_cpu=003\nCPU:1 [EVENTS DROPPED]\na-1 [001] 3.0: {SWITCH}\n\
          a 1 [000] 4.0: PERF_RECORD_LOST lost 12\n"
     );
-    let (told, reading) = told(text.as_bytes());
+    let (event_log, reading) = event_log(text.as_bytes());
     assert_eq!(reading.problems.count(Trouble::Lost), 242);
     assert_eq!(reading.problems.get(Trouble::Lost).map(|lost| lost.first), Some(Place::Line(2)));
     assert_eq!(reading.problems.count(Trouble::LostUncounted), 1);
@@ -185,7 +186,7 @@ fn lost_events_are_told() {
         (3_000_000_000, Some(1), None),
         (4_000_000_000, Some(0), Some(12)),
     ];
-    assert_eq!(told.lost, expected);
+    assert_eq!(event_log.lost, expected);
     assert_eq!(reading.problems.count(Trouble::Gap), 0, "the trace itself reports the lost events");
 }
 
@@ -198,7 +199,7 @@ fn gaps_are_counted() {
          target_cpu=003\nc-3 [000] 1.2: sched_waking: comm=a pid=1 prio=98 target_cpu=003\n\
          a-1 [000] 1.3: {SWITCH}\n"
     );
-    let reading = told(text.as_bytes()).1;
+    let reading = event_log(text.as_bytes()).1;
     let gaps = reading.problems.get(Trouble::Gap).expect("two gaps were counted");
     assert_eq!((gaps.count, gaps.first), (2, Place::Time(1_200_000_000, 0)));
     assert!(gaps.detail.contains("task 2 should be running, but task 3 is"), "{}", gaps.detail);
@@ -211,9 +212,9 @@ fn names_are_those_of_switches() {
         "late-1 [000] 1.0: {SWITCH}\nlater-2 [000] 1.1: sched_waking: comm=a pid=1 prio=98 \
          target_cpu=003\n"
     );
-    let told = told(text.as_bytes()).0;
-    assert!(told.lines[0].starts_with("1000000000 0 ? a:1: "), "{}", told.lines[0]);
-    assert!(told.lines[1].starts_with("1100000000 0 ? b:2: "), "{}", told.lines[1]);
+    let event_log = event_log(text.as_bytes()).0;
+    assert!(event_log.lines[0].starts_with("1000000000 0 ? a:1: "), "{}", event_log.lines[0]);
+    assert!(event_log.lines[1].starts_with("1100000000 0 ? b:2: "), "{}", event_log.lines[1]);
 }
 
 /// Events are delivered by time, those of the same time in the order of the file; garbage is
@@ -227,10 +228,10 @@ fn disorder_and_garbage_are_counted() {
          a-1 [5000] 2.0: {SWITCH}\n\
          a-1 [001] 2.0: sched_exit: comm=a pid=1\n"
     );
-    let (told, reading) = told(text.as_bytes());
-    let places: Vec<_> = told.lines.iter().map(|line| line.split(' ').nth(1)).collect();
+    let (event_log, reading) = event_log(text.as_bytes());
+    let places: Vec<_> = event_log.lines.iter().map(|line| line.split(' ').nth(1)).collect();
     assert_eq!(places, [Some("1"), Some("2"), Some("0")]);
-    assert_eq!(told.end_ns, 3_000_000_000);
+    assert_eq!(event_log.end_ns, 3_000_000_000);
     assert_eq!(reading.problems.count(Trouble::Unordered), 2);
     let unreadable = reading.problems.get(Trouble::Unreadable).expect("two events were counted");
     assert_eq!((unreadable.count, unreadable.first), (2, Place::Line(7)));
@@ -241,7 +242,7 @@ fn disorder_and_garbage_are_counted() {
 #[test]
 fn jumps_are_counted() {
     let text = format!("a-1 [000] 3.0: {SWITCH}\nb-2 [000] 5000.0: {SWITCH}\n");
-    let reading = told(text.as_bytes()).1;
+    let reading = event_log(text.as_bytes()).1;
     let jump = reading.problems.get(Trouble::Jump).expect("one jump was counted");
     assert_eq!(jump.detail, "4997 s after the event before it");
 }
@@ -261,7 +262,7 @@ fn what_is_of_no_use_at_all_is_refused() {
     assert!(refused(text.as_bytes()).to_string().contains("CPU 9999"));
     let text = "a 1 [000] 1.0: sched:sched_stat_runtime: comm=a pid=99999999 runtime=5 [ns]";
     assert!(refused(text.as_bytes()).to_string().contains("pid 99999999"));
-    let wakeups = told(format!("a-1 [000] 3.0: {SWITCH}").as_bytes()).1.needs_wakeups();
+    let wakeups = event_log(format!("a-1 [000] 3.0: {SWITCH}").as_bytes()).1.needs_wakeups();
     let error = wakeups.expect_err("the trace has no wakeups").to_string();
     assert!(error.contains("no sched_waking or sched_wakeup") && error.contains("record it with"));
 }
@@ -275,9 +276,9 @@ fn contexts_and_order_are_those_of_the_text() {
  hog-100   [000] d..2. 0.003010: sched_switch: prev_comm=hog prev_pid=100 prev_prio=120 prev_state=R ==> next_comm=ui next_pid=200 next_prio=120
  ui-200    [000] d..2. 0.003510: sched_waking: comm=srv pid=300 prio=120 target_cpu=000
 ";
-    let (told, reading) = told(text.as_bytes());
+    let (event_log, reading) = event_log(text.as_bytes());
     assert_eq!(
-        told.lines,
+        event_log.lines,
         [
             "1000000 0 . swapper:0: swapper:0[120] R > hog:100[120]",
             "3000000 0 h hog:100: waking ui:200[120] 0",
@@ -287,6 +288,6 @@ fn contexts_and_order_are_those_of_the_text() {
     );
     assert!(reading.problems.is_empty(), "{:?}", reading.problems);
     let task = |pid, name: &str| (pid, pid, 0, name.into());
-    assert_eq!(told.tasks, [task(100, "hog"), task(200, "ui"), task(300, "srv")]);
+    assert_eq!(event_log.tasks, [task(100, "hog"), task(200, "ui"), task(300, "srv")]);
     assert_eq!((reading.header.tasks, reading.header.cpus, reading.header.events), (3, 1, 4));
 }

@@ -95,13 +95,13 @@ fn written(name: &str, format: TraceFormat, seed: u64, context: bool) {
     writer.close().expect("the disk has room");
     let mut expected = EventLog::default();
     history(seed, 6000, context, &mut expected);
-    let mut told = EventLog::default();
-    let reading = schedlab_trace::read::read(&path, &mut told).expect("the file is a trace");
+    let mut event_log = EventLog::default();
+    let reading = schedlab_trace::read::read(&path, &mut event_log).expect("the file is a trace");
     std::fs::remove_file(&path).expect("the file can be removed");
-    for (told, expected) in told.lines.iter().zip(&expected.lines) {
-        assert_eq!(told, expected, "{name} {seed}");
+    for (event_log, expected) in event_log.lines.iter().zip(&expected.lines) {
+        assert_eq!(event_log, expected, "{name} {seed}");
     }
-    assert_eq!(told.lines.len(), expected.lines.len(), "{name} {seed}");
+    assert_eq!(event_log.lines.len(), expected.lines.len(), "{name} {seed}");
     assert!(reading.problems.is_empty(), "{name} {seed}: {:?}", reading.problems);
     assert_eq!(reading.header.cpus, 3);
 }
@@ -129,13 +129,13 @@ fn slices_of_chromes_json_are_read() {
     writer.close().expect("the disk has room");
     let mut expected = EventLog::default();
     history(7, 3000, true, &mut expected);
-    let mut told = EventLog::default();
-    let reading = schedlab_trace::read::read(&path, &mut told).expect("the file is a trace");
+    let mut event_log = EventLog::default();
+    let reading = schedlab_trace::read::read(&path, &mut event_log).expect("the file is a trace");
     std::fs::remove_file(&path).expect("the file can be removed");
     assert!(reading.problems.is_empty(), "{:?}", reading.problems);
     // Time, CPU and contents.
-    let switches = |told: &EventLog| -> Vec<String> {
-        let lines = told.lines.iter().filter(|line| line.contains(" > "));
+    let switches = |event_log: &EventLog| -> Vec<String> {
+        let lines = event_log.lines.iter().filter(|line| line.contains(" > "));
         let short = lines.map(|line| {
             let (head, what) = line.split_once(": ").expect("a head");
             let place: Vec<&str> = head.split(' ').take(2).collect();
@@ -143,12 +143,12 @@ fn slices_of_chromes_json_are_read() {
         });
         short.collect()
     };
-    let (told_of, expected_of) = (switches(&told), switches(&expected));
+    let (read_back, expected_of) = (switches(&event_log), switches(&expected));
     // The last slice of each CPU has no end.
-    assert!(told_of.len() + 6 >= expected_of.len(), "{} {}", told_of.len(), expected_of.len());
-    for line in told_of.iter().take(told_of.len() - 6) {
+    assert!(read_back.len() + 6 >= expected_of.len(), "{} {}", read_back.len(), expected_of.len());
+    for line in read_back.iter().take(read_back.len() - 6) {
         assert!(expected_of.contains(line), "{line}");
     }
-    let wakings = told.lines.iter().filter(|line| line.contains("waking")).count();
-    assert!(wakings > 20 && told.lines.iter().all(|line| !line.contains(" h ")));
+    let wakings = event_log.lines.iter().filter(|line| line.contains("waking")).count();
+    assert!(wakings > 20 && event_log.lines.iter().all(|line| !line.contains(" h ")));
 }
