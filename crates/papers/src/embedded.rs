@@ -1,8 +1,8 @@
-//! The experiments that come with the program.
+//! The experiments that are part of the program.
 
 use crate::catalogue::{Catalogue, PapersError};
 
-/// Names a list of files of `papers/` with their contents.
+/// Lists files of `papers/` with their contents.
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../../../papers/", $name)))),*]
@@ -54,18 +54,18 @@ pub const FILES: &[(&str, &str)] = files![
     "RZ-1.toml",
 ];
 
-/// The ranges.
+/// The ranges, `targets.csv`.
 pub const TARGETS: (&str, &str) =
     ("data/targets.csv", include_str!("../../../papers/data/targets.csv"));
 
-/// Where the documents contradict each other.
+/// The contradictions, `contradictions.toml`.
 pub const CONTRADICTIONS: (&str, &str) =
     ("data/contradictions.toml", include_str!("../../../papers/data/contradictions.toml"));
 
-/// All experiments that come with the program.
+/// All experiments that are part of the program.
 ///
 /// # Errors
-/// A file means nothing: a fault of this program.
+/// A file is malformed, which is an error in this program.
 pub fn catalogue() -> Result<Catalogue, PapersError> {
     Catalogue::read(FILES.iter().copied(), TARGETS)?.with_contradictions(CONTRADICTIONS)
 }
@@ -81,9 +81,10 @@ mod tests {
     #[test]
     fn every_file_of_the_directory_is_there_and_means_something() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers");
-        let entries = std::fs::read_dir(directory).expect("it is there");
-        let names = entries
-            .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned());
+        let entries = std::fs::read_dir(directory).expect("the directory exists");
+        let names = entries.map(|entry| {
+            entry.expect("the file can be read").file_name().to_string_lossy().into_owned()
+        });
         let mut names: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();
         let mut listed: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
         names.sort();
@@ -95,9 +96,9 @@ mod tests {
         }
     }
 
-    /// In the reduced form demands about what was not simulated are passed over, and with them
-    /// slips of the pen. Here every value that the full form would measure is there, so that no
-    /// slip can hide; nothing is simulated.
+    /// The reduced form skips demands about values that were not simulated, and would also skip
+    /// misspelt names. Here every value that the full form would measure exists, so that no
+    /// misspelling is hidden. Nothing is simulated.
     #[test]
     fn every_expression_of_every_file_means_something() {
         let catalogue = catalogue().unwrap_or_else(|error| panic!("{error}"));

@@ -5,8 +5,8 @@ use crate::terminal::{Output, complain, style};
 use crate::{Failure, Status, files};
 use schedlab_host::probe::Probe;
 use schedlab_host::{
-    Error, GroupChoice, Options, Prepared, Runner, machine_file, measure, measurement, prepared,
-    result, runner, this_program,
+    Error, GroupChoice, Options, Prepared, Runner, costs, machine_file, measure, measurement,
+    prepared, result, runner, this_program,
 };
 use schedlab_machine::description::Description;
 use schedlab_report::table;
@@ -238,7 +238,7 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 /// What the simulator does not read yet, and the rest of what was measured.
-fn latencies(costs: &measure::Costs) -> Value {
+fn latencies(costs: &costs::Costs) -> Value {
     let mut all = serde_json::json!({
         "format": "schedlab-host-latencies/1",
         "source": "measured by `schedlab host --measure`",
@@ -252,7 +252,7 @@ fn latencies(costs: &measure::Costs) -> Value {
 }
 
 /// What was measured, for people.
-fn summary(costs: &measure::Costs, format: HostFormat) -> String {
+fn summary(costs: &costs::Costs, format: HostFormat) -> String {
     if format == HostFormat::Json {
         return serde_json::to_string(costs).expect("numbers and names") + "\n";
     }
