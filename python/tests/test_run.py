@@ -91,7 +91,7 @@ def test_tables_hold_what_the_document_holds(desktop_runs):
     assert desktop_runs.tasks.columns[:3] == ["scheduler", "task", "name"]
     assert len(desktop_runs.tasks) == 3 * len(run.tasks)
     assert set(desktop_runs.wakeups["scheduler"]) == set(desktop_runs.schedulers)
-    with pytest.raises(KeyError, match="there is no column start; there are cpu"):
+    with pytest.raises(KeyError, match="there is no column start; the columns are cpu"):
         slices["start"]
 
 
@@ -302,7 +302,7 @@ def test_reports_traces_and_explanations(desktop_runs, tmp_path, program, deskto
     desktop_runs["cfs"].trace(tmp_path / "r.txt")
     program("run", desktop, "-s", "cfs", "--trace", str(tmp_path / "cli.txt"))
     assert (tmp_path / "r.txt").read_bytes() == (tmp_path / "cli.txt").read_bytes()
-    with pytest.raises(schedlab.InputError, match="its ending says no format"):
+    with pytest.raises(schedlab.InputError, match="its extension names no format"):
         desktop_runs["cfs"].trace(tmp_path / "r.xyz")
     said = desktop_runs["cfs"].explain(at=2.5)
     theirs = program("explain", desktop, "-s", "cfs", "--at", "2.5s")
