@@ -61,7 +61,7 @@ def test_runs_are_indexed_as_people_expect(desktop_runs):
     assert desktop_runs["o_1"].column == "o_1@2.6.0"
     assert desktop_runs["o_1@2.6.0"] is desktop_runs[0]
     assert [run.column for run in desktop_runs] == desktop_runs.schedulers
-    with pytest.raises(KeyError, match="there is no run of bfs; there are o_1@2.6.0"):
+    with pytest.raises(KeyError, match="there is no run of bfs; the runs are o_1@2.6.0"):
         desktop_runs["bfs"]
     assert desktop_runs["cfs"].end_ns == 10**10
     both = schedlab.run({"tasks": {"a": {"run": 1000, "loop": 1}}}, ["eevdf@6.6", "eevdf"])
@@ -149,7 +149,7 @@ def test_what_is_wrong_has_a_place(tmp_path):
         schedlab.run({"tasks": {"a": {"run": 1}}}, "cfz")
     with pytest.raises(schedlab.InputError, match="nowhere.json"):
         schedlab.run("nowhere.json", "cfs")
-    with pytest.raises(schedlab.InputError, match="no such benchmark; there are .*hackbench"):
+    with pytest.raises(schedlab.InputError, match="no such benchmark; the benchmarks are .*hackbench"):
         schedlab.run("hackbensh", "cfs")
     with pytest.raises(schedlab.InputError, match="did you mean sched_latency_ns"):
         schedlab.run({"tasks": {"a": {"run": 1, "loop": 1}}}, "cfs", set={"sched_latenci_ns": 1})

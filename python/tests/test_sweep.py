@@ -148,23 +148,23 @@ def test_a_benchmark_is_swept():
         ({"sched_latency_ns": [6e6, 1]}, {}, "it must be"),
         ({"workload.tasks.vido.run": [1]}, {}, "did you mean `video`"),
         ({"cpus": []}, {}, "no values"),
-        ({"cpus": 4}, {}, "no list of values"),
+        ({"cpus": 4}, {}, "neither a list of values"),
         ({}, {}, "nothing varies"),
         ({"cpus": [1]}, {"metrics": "key_jobs(vido)"}, "did you mean video"),
         ({"cpus": [1]}, {"metrics": "throughputt"}, "did you mean throughput"),
-        ({"cpus": [1]}, {"engine": "rya"}, "there are"),
-        ({"cpus": [1]}, {"engine": 5}, "is no engine"),
+        ({"cpus": [1]}, {"engine": "rya"}, "the engines are"),
+        ({"cpus": [1]}, {"engine": 5}, "is not an engine"),
         ({"cpus": {"from": 1, "to": 4}}, {}, "a grid needs values"),
         ({"scheduler": ["cfs", "csf"]}, {}, "csf"),
-        ({"scheduler": ["cfs", "o_1"]}, {"schedulers": "eevdf"}, "scheduler varies, and is given"),
-        ({"cpus": [1, 2]}, {"cpus": 4}, "cpus varies, and is given"),
-        ({"cpus": [1, 2]}, {"points": [[1]], "samples": 3}, "cannot be drawn, too"),
+        ({"scheduler": ["cfs", "o_1"]}, {"schedulers": "eevdf"}, "scheduler varies, and is also given"),
+        ({"cpus": [1, 2]}, {"cpus": 4}, "cpus varies, and is also given"),
+        ({"cpus": [1, 2]}, {"points": [[1]], "samples": 3}, "have no effect"),
         ({"cpus": [1, 2]}, {"points": [3]}, "points must be lists"),
         ({"cpus": [1, 2]}, {"sample_seed": 3}, "no effect on a grid"),
-        ({"cpus": [1, 2]}, {"address": "x"}, "address is of a cluster"),
+        ({"cpus": [1, 2]}, {"address": "x"}, "address applies to clusters"),
         ({"cpus": [1, 2]}, {"workers": 0}, "workers is 0"),
-        ({"cpus": [print]}, {}, "is no value that can vary"),
-        ({"cpus": [float("nan")]}, {}, "nan is no number"),
+        ({"cpus": [print]}, {}, "cannot vary"),
+        ({"cpus": [float("nan")]}, {}, "nan is not a finite number"),
         ({5: [1]}, {}, "must be a dict by name"),
         ([1], {}, "must be a dict by name"),
     ],
@@ -198,7 +198,7 @@ def test_a_file_is_swept_as_the_program_does(program, tmp_path):
     assert done.to_csv() == program("sweep", str(file), "--format", "csv")
     assert done.table() == program("sweep", str(file))
     for more in ({"repeat": 3}, {"sample": "latin"}, {"sample_seed": 2}, {"cpus": 2}):
-        with pytest.raises(schedlab.InputError, match=f"{next(iter(more))} cannot be given beside"):
+        with pytest.raises(schedlab.InputError, match=f"{next(iter(more))} cannot be given with"):
             schedlab.sweep(file, **more)
     # What Python began the program goes on with, and the other way round.
     schedlab.sweep(file, out=tmp_path / "out", parts="csv")

@@ -1,6 +1,6 @@
-"""What the program ``schedlab`` starts Python for: ``python -m schedlab.engine sweep|tune FILE``.
+"""Entry point of the program ``schedlab``: ``python -m schedlab.engine sweep|tune FILE``.
 
-The program passes its own options on; people type ``schedlab sweep`` and ``schedlab tune``.
+The program passes on its own options; users call ``schedlab sweep`` and ``schedlab tune``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _tune(arguments: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; its exit status."""
+    """Runs a command, and returns its exit status."""
     parser = argparse.ArgumentParser(prog="schedlab")
     commands = parser.add_subparsers(required=True)
     sweep = commands.add_parser("sweep")

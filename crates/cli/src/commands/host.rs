@@ -5,8 +5,8 @@ use crate::terminal::{Output, complain, style};
 use crate::{Failure, Status, files};
 use schedlab_host::probe::Probe;
 use schedlab_host::{
-    Error, GroupChoice, Options, Prepared, Runner, costs, machine_file, measure, measurement,
-    prepared, result, runner, this_program,
+    Error, GroupChoice, Options, Prepared, Runner, costs, machine_file, measurement, prepared,
+    result, runner, this_program,
 };
 use schedlab_machine::description::Description;
 use schedlab_report::table;
