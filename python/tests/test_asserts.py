@@ -1,4 +1,4 @@
-"""Assertions: true ones pass, false ones say what was, when and why."""
+"""Assertions: true ones pass, and false ones state the value, the time and the reason."""
 
 from __future__ import annotations
 

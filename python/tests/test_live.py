@@ -1,4 +1,4 @@
-"""The real kernel as witness: measured here where that is permitted, and recorded ones compared."""
+"""Measurements on the real kernel, if permitted, and comparisons of recorded ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RECORDED = ROOT / "examples" / "live" / "hog-vs-inter-1ms-9ms.json.xz"
 
 @pytest.fixture(scope="module")
 def witness() -> schedlab.Witness:
-    """A measurement of Linux 6.18 beside three simulated runs."""
+    """A measurement of Linux 6.18, compared with three simulated runs."""
     return schedlab.compare(RECORDED, runs=3, placements="cpu0")
 
 
@@ -107,7 +107,7 @@ HOGS = {"tasks": {"hog": {"loop": -1, "run": 5000}, "nap": {"loop": -1, "run": 5
 
 @pytest.mark.skipif(sys.platform != "linux", reason="SKIPPED: host() needs Linux")
 class TestHost:
-    """On this machine's own kernel."""
+    """Measures on this machine's own kernel."""
 
     def test_a_workload_is_measured_and_compared(self, tmp_path):
         rights = {one["what"]: one["yes"] for one in schedlab.host_probe()["rights"]}

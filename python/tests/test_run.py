@@ -1,4 +1,4 @@
-"""``schedlab.run``: same results as the command line, errors with places, interrupts."""
+"""``schedlab.run``: the same results as the command line, errors with places, interrupts."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_frames_of_other_libraries(desktop_runs):
     table = pyarrow.table(slices)
     assert table.schema.metadata == {b"schedlab.schema": b"slices/1"}
     assert table["end_ns"].to_pylist() == slices["end_ns"].tolist()
-    # Without a copy: it is the memory that numpy sees, and the engine's.
+    # Without a copy: numpy uses the engine's memory.
     address = table["end_ns"].chunk(0).buffers()[1].address
     assert address == slices["end_ns"].__array_interface__["data"][0]
     whole = desktop_runs.slices.to_polars()

@@ -1,4 +1,4 @@
-"""Sweeps: what is varied, that the results do not depend on who makes them, what is refused."""
+"""Sweeps: axes, independence of the results from the engine, refused requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import schedlab
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Two hogs and a film, for half a second: a run takes less than a millisecond.
+#: Two hogs and a video, for half a second: a run takes less than a millisecond.
 WORKLOAD = {
     "global": {"duration": 1},
     "tasks": {
@@ -200,7 +200,7 @@ def test_a_file_is_swept_as_the_program_does(program, tmp_path):
     for more in ({"repeat": 3}, {"sample": "latin"}, {"sample_seed": 2}, {"cpus": 2}):
         with pytest.raises(schedlab.InputError, match=f"{next(iter(more))} cannot be given with"):
             schedlab.sweep(file, **more)
-    # What Python began the program goes on with, and the other way round.
+    # The program continues a sweep that Python began, and vice versa.
     schedlab.sweep(file, out=tmp_path / "out", parts="csv")
     again = [sys.executable, "-m", "schedlab", "sweep", str(file), "--output",
              str(tmp_path / "out"), "--parts", "csv"]
@@ -220,7 +220,7 @@ def test_a_file_is_swept_as_the_program_does(program, tmp_path):
     assert len(program("sweep", str(file), "--format", "csv").splitlines()) == 17
 
 
-#: A script that sweeps 2,000 runs on an engine, as people write one.
+#: A script that sweeps 2,000 runs on an engine, as a user would write it.
 SCRIPT = """
     import os, sys, pathlib
     import schedlab
@@ -241,7 +241,7 @@ SCRIPT = """
 
 
 def workers_of(pid: int, mark: str) -> list[int]:
-    """The processes below ``pid`` whose command line has ``mark``."""
+    """The processes below ``pid`` with ``mark`` in their command lines."""
     parents, commands = {}, {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -281,7 +281,7 @@ def test_a_cluster_that_loses_a_worker_makes_the_same_bytes(tmp_path, engine, mo
         text=True, env=environment,
     ) as running:
         killed = 0
-        # A worker dies as soon as the first results of the cluster are there.
+        # A worker dies as soon as the first results of the cluster exist.
         while running.poll() is None and not killed:
             if len(files(out)) > 1:
                 for worker in workers_of(running.pid, mark)[:1]:

@@ -1,4 +1,4 @@
-"""Tuning: what is searched, how it is judged, what is told, what is refused."""
+"""Tuning: searches, their verdicts, reports, refused requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def small(**more):
 
 def test_a_search_finds_what_is_plainly_better():
     found = small()
-    # Hogs with nice 10 leave video nearly alone.
+    # Hogs with nice 10 leave the CPU mostly to the video.
     assert found.found, found.report()
     assert found.held_out["tpe"].ratios[0][0] < 0.9
     assert found.settings["set.nice:hog"] > 0
@@ -86,10 +86,10 @@ def test_that_nothing_better_was_found_is_said_plainly():
 
 
 def test_edges_and_what_was_left_out_are_told():
-    # For video's own waiting nothing is better than not to be nice.
+    # For the video's own wait, nice 0 is best.
     found = small(space={"nice:video": {"from": 0, "to": 10}}, budget=40)
     assert "at the lower edge of its range (0 to 10)" in " ".join(found.warnings)
-    # Long slices mean few switches, and long waits.
+    # Long slices cause few switches, and long waits.
     found = schedlab.tune(
         WORKLOAD, "cfs", "minimize switches_involuntary", budget=2, seeds=1, held_out_seeds=2,
         duration=0.5, space={"sched_latency_ns": ["200ms"]},
@@ -149,13 +149,13 @@ def test_hopeless_runs_end_in_their_middle():
     ended = [trial for trial in found.trials["tpe"] if trial.pruned]
     assert 0 < len(ended) < 40 and not found.best["tpe"].pruned
     assert f"({len(ended)} of them ended early)" in found.report()
-    # The first ones have nothing to be compared with; whoever ended came to the last rung it has.
+    # The first runs have no others to be compared with; a run that ended reached its last rung.
     assert not any(trial.pruned for trial in found.trials["tpe"][:8])
     assert all(min(len(way) for way in trial.passed[0]) < 2 or trial.passed[0][0][1] is not None
                for trial in ended)
     again = small(budget=40, yardsticks=[], threads=1)
     assert again.trials == found.trials
-    # One goal only can be compared on the way, and only one that the engine knows.
+    # Only a single objective that the engine knows can be compared before the end.
     both = schedlab.tune(
         WORKLOAD, "cfs", [GOAL, "maximize key_cpu(hog)"], space=SPACE, budget=24, seeds=1,
         held_out_seeds=2, duration=0.5,
@@ -318,7 +318,7 @@ def test_a_wrong_file_is_told_by_its_place(tmp_path, wrong, told):
     file.write_text(f"{first}{head}" + (f"[[{rest}" if rest else "") + f"\n{table}")
     text = file.read_text()
     at = text.find("[[")
-    # The objective stands above all tables, and below what is wrong.
+    # The objective stands before all tables, and after the mistake.
     file.write_text(text + own if at < 0 else text[:at] + own + text[at:])
     with pytest.raises(schedlab.InputError, match="t.toml" + told):
         schedlab.tune(file, budget=1)

@@ -1,4 +1,4 @@
-"""Benchmarks, random worlds, golden schedules, experiments, traces: same as the command line."""
+"""Benchmarks, random worlds, golden schedules, experiments, traces: as on the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import schedlab
 
 from conftest import ROOT
 
-#: A recording.
+#: A recorded trace.
 DESK = ROOT / "examples" / "traces" / "desk.xz"
 
 
@@ -93,13 +93,13 @@ def test_wrong_kinds_are_told(work, told):
 
 def test_an_interrupt_ends_a_benchmark_and_a_policys_run(desktop):
     class First(schedlab.Policy):
-        """Whoever came first."""
+        """First come, first served."""
 
         def pick(self, cpu):
             return self.ready.pop(cpu)
 
     class Endless(schedlab.Policy):
-        """Never answers."""
+        """Never returns."""
 
         def pick(self, cpu):
             while True:
