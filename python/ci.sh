@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The Python package: built, installed into an environment of its own in target/, and tested.
-# Where there is no Python 3.10, or what the tests need cannot be got, it says so aloud.
+# Builds the Python package, installs it into its own environment in target/, and tests it. If
+# there is no Python 3.10, or the tests' requirements cannot be installed, it prints a message.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +23,7 @@ done
 environment=target/python-venv
 [ -x "$environment/bin/python" ] || "$python" -m venv "$environment"
 pip=("$environment/bin/python" -m pip --quiet --disable-pip-version-check)
-# What the tests need, without the package itself, which is built from this clone below.
+# The tests' requirements, without the package itself, which is built from this clone below.
 needs=$("$environment/bin/python" - <<'PYTHON'
 import re
 text = open("python/pyproject.toml", encoding="utf-8").read()
@@ -32,9 +32,9 @@ print(" ".join(["maturin>=1.9,<2", "numpy", *re.findall(r'"([^"]+)"', table)]))
 PYTHON
 )
 # shellcheck disable=SC2086 # words are wanted
-"${pip[@]}" install $needs || skip 'what its tests need could not be installed (no network?)'
+"${pip[@]}" install $needs || skip 'the requirements of its tests could not be installed (no network?)'
 
-# With the profile of `cargo test`, which is built in a fraction of the time of the one for users.
+# With the profile of `cargo test`, which builds much faster than the one for users.
 export CARGO_TARGET_DIR=$PWD/target/python
 export PATH=$PWD/$environment/bin:$PATH
 cargo fmt --manifest-path python/Cargo.toml --check

@@ -162,8 +162,8 @@ def test_an_error_comes_with_pythons_traceback_and_the_virtual_time(desktop):
     error = caught.value
     assert error.at_ns >= 1_000_000_000 and error.hook == "pick"
     assert isinstance(error.__cause__, AttributeError)
-    told = "".join(traceback.format_exception(error.__cause__))
-    assert "return self.no_such_thing" in told and __file__ in told
+    message = "".join(traceback.format_exception(error.__cause__))
+    assert "return self.no_such_thing" in message and __file__ in message
     # The next run is not affected.
     assert len(schedlab.run(desktop, [RoundRobin], duration=1)) == 1
 

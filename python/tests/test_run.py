@@ -165,7 +165,7 @@ def test_what_is_wrong_has_a_place(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"cpus": 0}, "cpus is 0"),
         ({"cpus": "2"}, "cpus is '2'"),
@@ -176,14 +176,14 @@ def test_what_is_wrong_has_a_place(tmp_path):
         ({"costs": "x"}, "costs is 'x'"),
         ({"costs": {"switch": "x"}}, "costs.'switch'. is 'x'"),
         ({"groups": {"/x": {}}}, "/x has no settings"),
-        ({"users": {"a": None}}, "name a user"),
+        ({"users": {"a": None}}, "give a name"),
         ({"users": 3}, "users is 3"),
         ({"set": 3}, "set is 3"),
-        ({"set": {"sched_latency_ns": b"ab"}}, "is no value"),
+        ({"set": {"sched_latency_ns": b"ab"}}, "is not a value"),
         ({"at": 3}, "at is 3"),
         ({"timetable": 3}, "timetable is 3"),
         ({"duration": float("nan")}, "duration is nan"),
-        ({"parameters": {"x": 1}}, "parameters are a benchmark's"),
+        ({"parameters": {"x": 1}}, "parameters apply to benchmarks"),
         ({"nohz": "no"}, "nohz is 'no'"),
         ({"record": "no"}, "record is 'no'"),
         ({"user_groups": "no"}, "user_groups is 'no'"),
@@ -195,8 +195,8 @@ def test_what_is_wrong_has_a_place(tmp_path):
         ({"set": {1: 1}}, "by name"),
     ],
 )
-def test_nothing_that_is_given_is_dropped_silently(given, told):
-    with pytest.raises(schedlab.InputError, match=told) as caught:
+def test_nothing_that_is_given_is_dropped_silently(given, message):
+    with pytest.raises(schedlab.InputError, match=message) as caught:
         schedlab.run({"tasks": {"a": {"run": 1, "loop": 1}}}, "cfs", **given)
     assert "plan:" not in str(caught.value)
 
@@ -234,9 +234,9 @@ def test_files_are_written_whole_and_nothing_else_is_replaced(desktop_runs, tmp_
 
 def test_what_is_asked_of_a_run_must_be_there(desktop_runs):
     run = desktop_runs["cfs"]
-    for ask, told in (
+    for ask, message in (
         (lambda: run.explain(worst=0), "worst is 0"),
-        (lambda: run.explain(at=1, worst=1), "two questions"),
+        (lambda: run.explain(at=1, worst=1), "exclude each other"),
         (lambda: run.explain(cpu=1), "give at, too"),
         (lambda: run.explain(worst=10**30), "worst is 1"),
         (lambda: run.explain(wakeup=0), "wakeup is 0"),
@@ -247,7 +247,7 @@ def test_what_is_asked_of_a_run_must_be_there(desktop_runs):
         (lambda: run.tasks["audio"].share(between=(2, 1)), "a later one"),
         (lambda: run.tasks["audio"].share(between=(0, 1e6)), "the run goes from 0"),
     ):
-        with pytest.raises(schedlab.InputError, match=told):
+        with pytest.raises(schedlab.InputError, match=message):
             ask()
 
 

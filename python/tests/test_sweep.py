@@ -142,7 +142,7 @@ def test_a_benchmark_is_swept():
 
 
 @pytest.mark.parametrize(
-    ("grid", "given", "told"),
+    ("grid", "given", "message"),
     [
         ({"sched_latncy_ns": [1]}, {}, "no tunable"),
         ({"sched_latency_ns": [6e6, 1]}, {}, "it must be"),
@@ -169,9 +169,9 @@ def test_a_benchmark_is_swept():
         ([1], {}, "must be a dict by name"),
     ],
 )
-def test_a_mistake_is_told_before_anything_runs(grid, given, told):
+def test_a_mistake_is_told_before_anything_runs(grid, given, message):
     given = {"schedulers": None if "scheduler" in grid else "cfs", **given}
-    with pytest.raises(schedlab.InputError, match=told):
+    with pytest.raises(schedlab.InputError, match=message):
         schedlab.sweep(WORKLOAD, grid, **given)
 
 
@@ -204,8 +204,8 @@ def test_a_file_is_swept_as_the_program_does(program, tmp_path):
     schedlab.sweep(file, out=tmp_path / "out", parts="csv")
     again = [sys.executable, "-m", "schedlab", "sweep", str(file), "--output",
              str(tmp_path / "out"), "--parts", "csv"]
-    told = subprocess.run(again, capture_output=True, text=True, check=True).stderr
-    assert "are there already" in told
+    message = subprocess.run(again, capture_output=True, text=True, check=True).stderr
+    assert "are there already" in message
     as_json = tmp_path / "s.json"
     as_json.write_text(json.dumps({
         "workload": "w.json", "schedulers": ["round_robin", "cfs"],

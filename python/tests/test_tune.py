@@ -184,7 +184,7 @@ def test_a_callable_is_a_goal():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"objective": "waitingg"}, "no metric"),
         ({"objective": "2 * key_wait(video)"}, "minimize or maximize"),
@@ -221,9 +221,9 @@ def test_a_callable_is_a_goal():
         ({"held_out": 3}, "held_out is 3"),
     ],
 )
-def test_a_mistake_is_told_before_anything_runs(given, told):
+def test_a_mistake_is_told_before_anything_runs(given, message):
     objective = given.pop("objective", GOAL)
-    with pytest.raises(schedlab.InputError, match=told):
+    with pytest.raises(schedlab.InputError, match=message):
         schedlab.tune(WORKLOAD, "cfs", objective, **{"space": SPACE, **given})
 
 
@@ -291,7 +291,7 @@ def test_the_program_tunes_a_file(program, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ("workloads = 3", ":1:1: workloads is 3"),
         ('seeds = "x"', ":2:1: seeds is 'x'"),
@@ -308,7 +308,7 @@ def test_the_program_tunes_a_file(program, tmp_path):
         ('[[axis]]\nname = "cpus"\nfrom = 2\nto = 4\nonly = ["nope"]', ":4:8: axis cpus: only"),
     ],
 )
-def test_a_wrong_file_is_told_by_its_place(tmp_path, wrong, told):
+def test_a_wrong_file_is_told_by_its_place(tmp_path, wrong, message):
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     first = "" if wrong.startswith("workloads") else 'workloads = "w.json"\n'
     own = 'objective = "minimize wait_mean"\n'
@@ -320,7 +320,7 @@ def test_a_wrong_file_is_told_by_its_place(tmp_path, wrong, told):
     at = text.find("[[")
     # The objective stands before all tables, and after the mistake.
     file.write_text(text + own if at < 0 else text[:at] + own + text[at:])
-    with pytest.raises(schedlab.InputError, match="t.toml" + told):
+    with pytest.raises(schedlab.InputError, match="t.toml" + message):
         schedlab.tune(file, budget=1)
 
 

@@ -25,7 +25,8 @@ from ._live import (
     host,
     host_probe,
 )
-from ._policy import Policy, PolicyTask
+from ._policy import Policy
+from ._policy_task import PolicyTask
 from ._run import run
 from ._runs import Comparison, Explanation, Run, Runs
 from ._sweep import Sweep, sweep

@@ -62,14 +62,14 @@ class Problem:
         threads: int | None,
     ) -> None:
         self.objectives, self.constraints, self.callables = objectives, constraints, callables
-        told = [f"objective {n} = {goal.expression}" for n, goal in enumerate(objectives)]
+        reported = [f"objective {n} = {goal.expression}" for n, goal in enumerate(objectives)]
         for n, limit in enumerate(constraints):
-            told.append(f"constraint {n} = {limit.expression}")
+            reported.append(f"constraint {n} = {limit.expression}")
             if limit.part is None:
-                told.append(f"limit {n} = {limit.limit}")
-        told.append(f"{_LENGTH} = length")
-        told.extend(f"besides {name} = {name}" for name in BESIDES)
-        told.extend(metrics)
+                reported.append(f"limit {n} = {limit.limit}")
+        reported.append(f"{_LENGTH} = length")
+        reported.extend(f"besides {name} = {name}" for name in BESIDES)
+        reported.extend(metrics)
         self.threads = threads
         self.spaces: list[tuple[str, Any]] = []
         #: Upper bound of each axis: the index of another axis.
@@ -99,7 +99,7 @@ class Problem:
             plain.append({key: one[key] for key in one if key not in ("at_most", "only")})
         for name, plan in plans:
             form = {
-                "plan": plan, "axis": plain, "metrics": told, "sample": "latin", "samples": 16,
+                "plan": plan, "axis": plain, "metrics": reported, "sample": "latin", "samples": 16,
                 "part_runs": 1,
             }
             try:

@@ -43,7 +43,7 @@ class Search:
                     raise InputError(f"{name}: `{goal}` has no value under the default")
         #: When runs of each workload are judged, ns.
         self.times = [problem.rungs(rows) for rows in self.defaults]
-        #: What each goal comes to by default, by workload.
+        #: Values of the objectives under the default, by workload.
         self.base = [
             [mean([problem.goal_values(row)[goal] for row in rows])
              for goal in range(len(problem.signs))]

@@ -200,9 +200,9 @@ def tune(
         raise InputError("workloads are missing")
     searched = problem(loads, seeds, seed)
     held = problem(_list(held_out, "held_out") or loads, held_out_seeds, seed + HELD_OUT_SEEDS_FROM)
-    told = title or f"{', '.join(names)} for {', '.join(_name(load) for load in loads)}"
+    heading = title or f"{', '.join(names)} for {', '.join(_name(load) for load in loads)}"
     return _search_all(
-        told, searched, held, names[0], sampler, list(yardsticks), budget, batch, seed, storage,
+        heading, searched, held, names[0], sampler, list(yardsticks), budget, batch, seed, storage,
         prune, progress,
     )
 
@@ -298,10 +298,10 @@ def _identity(call: Any) -> str:
     code = getattr(call, "__code__", None)
     if code is None:
         return f"{type(call).__module__}.{type(call).__qualname__}"
-    told = [code.co_code.hex(), *code.co_names, *(
+    parts = [code.co_code.hex(), *code.co_names, *(
         repr(one) for one in code.co_consts if not hasattr(one, "co_code")
     )]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _split(names: str) -> list[str]:

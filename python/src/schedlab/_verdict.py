@@ -36,7 +36,7 @@ def verdict(problem: Problem, point: Point) -> Verdict:
     by_workload = []
     violations = [-math.inf] * len(problem.constraints)
     better = pairs = 0
-    told: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in BESIDES}
+    side_effects: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in BESIDES}
     for workload, (name, _) in enumerate(problem.spaces):
         default, mine = problem.runs(workload, [problem.default(), point])
         own: list[list[float]] = [[] for _ in range(count)]
@@ -51,7 +51,7 @@ def verdict(problem: Problem, point: Point) -> Verdict:
                 own[goal].append(value)
             pairs += 1
             better += sum(values) < count
-            for metric, (before, after) in told.items():
+            for metric, (before, after) in side_effects.items():
                 was, it = base[f"besides {metric}"], row[f"besides {metric}"]
                 if was is not None and it is not None:
                     before.append(was)
@@ -62,7 +62,7 @@ def verdict(problem: Problem, point: Point) -> Verdict:
         for which, worst in enumerate(violations):
             violations[which] = max(worst, problem.violation(which, mine, default))
     worse = []
-    for metric, (before, after) in told.items():
+    for metric, (before, after) in side_effects.items():
         was, it = mean(before), mean(after)
         if not before:
             continue
@@ -101,7 +101,7 @@ def importance(problem: Problem, trials: list[Trial]) -> dict[str, float]:
 
 def edges(problem: Problem, point: Point) -> list[str]:
     """Values at the edge of their range, beyond which nothing was tried."""
-    told = []
+    found = []
     for place, (name, values, ends) in enumerate(problem.axes):
         value = point[place]
         if values is not None or value is None:
@@ -111,11 +111,11 @@ def edges(problem: Problem, point: Point) -> list[str]:
         bound = problem.at_most[place]
         if part >= 1 - EDGE or part <= EDGE:
             which = "upper" if part > 0.5 else "lower"
-            told.append(f"{name} is {short(value)}, at the {which} edge of its range "
-                        f"({short(low)} to {short(high)}): values beyond were not tried")
+            found.append(f"{name} is {short(value)}, at the {which} edge of its range "
+                         f"({short(low)} to {short(high)}): values beyond were not tried")
         elif bound is not None and point[bound] is not None and value >= 0.999 * point[bound]:
-            told.append(f"{name} is {short(value)}, the most that {problem.axes[bound][0]} permits")
-    return told
+            found.append(f"{name} is {short(value)}, the most that {problem.axes[bound][0]} permits")
+    return found
 
 
 def front(trials: list[Trial]) -> list[Trial]:

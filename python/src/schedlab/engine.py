@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         kept = getattr(given, "output", None) or getattr(given, "storage", None)
-        where = f"what is done is in {kept}; the same command goes on there" if kept else (
+        where = f"results are kept in {kept}; the same command continues there" if kept else (
             "nothing is kept"
         )
         print(f"schedlab: interrupted: {where}", file=sys.stderr)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._policy import PolicyTask
+    from ._policy_task import PolicyTask
 
 
 class Fifo:
