@@ -1,4 +1,4 @@
-//! Errors of the engine as exceptions of the package: `schedlab.InputError` and its kin.
+//! Errors of the engine as exceptions of the package: `schedlab.InputError` and related classes.
 
 use crate::failure::Failure;
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ use schedlab_workload::Diagnostic;
 /// The module in which the exceptions are defined.
 const MODULE: &str = "schedlab._errors";
 
-/// An exception of the class `class` with a message and attributes.
+/// Creates an exception of the class `class` with a message and attributes.
 fn exception(py: Python<'_>, class: &str, message: String, place: &Place) -> PyErr {
     let made = || -> PyResult<PyErr> {
         let class = py.import(MODULE)?.getattr(class)?;
@@ -22,7 +22,7 @@ fn exception(py: Python<'_>, class: &str, message: String, place: &Place) -> PyE
     made().unwrap_or_else(|error| error)
 }
 
-/// Where something is wrong, so far as it is known.
+/// The place of a mistake, as far as it is known.
 #[derive(Default)]
 struct Place {
     file: Option<String>,
@@ -30,12 +30,12 @@ struct Place {
     column: Option<usize>,
 }
 
-/// What was asked for cannot be done: `InputError`, without a place.
+/// An invalid request: `InputError`, without a place.
 pub fn input(py: Python<'_>, message: impl Into<String>) -> PyErr {
     exception(py, "InputError", message.into(), &Place::default())
 }
 
-/// What is wrong with a file: `InputError` with the place.
+/// A mistake in a file: `InputError` with the place.
 pub fn diagnostic(py: Python<'_>, diagnostic: &Diagnostic) -> PyErr {
     let known = |number: usize| (number > 0).then_some(number);
     let place = Place {
@@ -46,28 +46,28 @@ pub fn diagnostic(py: Python<'_>, diagnostic: &Diagnostic) -> PyErr {
     exception(py, "InputError", diagnostic.to_string(), &place)
 }
 
-/// A run went wrong: `RunError`.
+/// A failed run: `RunError`.
 pub fn run(py: Python<'_>, message: impl Into<String>) -> PyErr {
     exception(py, "RunError", message.into(), &Place::default())
 }
 
-/// What a policy of Python raised: `PolicyError` with that as its cause.
+/// An exception that a policy raised: `PolicyError` with that exception as its cause.
 pub fn policy(py: Python<'_>, name: &str, failure: Failure) -> PyErr {
     let Failure { error, hook, at_ns, .. } = failure;
     let at_s = at_ns as f64 / 1e9;
     let message = format!("{name}: {hook} failed at {at_s:.6} s of virtual time: {error}");
     let made = exception(py, "PolicyError", message, &Place::default());
     let value = made.value(py);
-    // They are attributes of the class; that they cannot be set loses no more than them.
+    // They are attributes of the class; if they cannot be set, nothing else is lost.
     let _ = value.setattr("at_ns", at_ns);
     let _ = value.setattr("hook", hook);
     made.set_cause(py, Some(error));
     made
 }
 
-/// An error of the engine; `who` says before the message whose it is (a scheduler), if anybody's.
+/// An error of the engine. `who` precedes the message if it concerns one scheduler.
 pub fn engine(py: Python<'_>, who: Option<&str>, error: &Error) -> PyErr {
-    let told = |error: &dyn std::fmt::Display| match who {
+    let message = |error: &dyn std::fmt::Display| match who {
         Some(who) => format!("{who}: {error}"),
         None => error.to_string(),
     };
@@ -80,9 +80,9 @@ pub fn engine(py: Python<'_>, who: Option<&str>, error: &Error) -> PyErr {
                 line: numbers.next().flatten(),
                 column: numbers.next().flatten(),
             };
-            exception(py, "InputError", told(wrong), &place)
+            exception(py, "InputError", message(wrong), &place)
         }
-        Error::Stuck { .. } | Error::Broken(_) | Error::Stopped(_) => run(py, told(error)),
-        error => exception(py, "InputError", told(error), &Place::default()),
+        Error::Stuck { .. } | Error::Broken(_) | Error::Stopped(_) => run(py, message(error)),
+        error => exception(py, "InputError", message(error), &Place::default()),
     }
 }

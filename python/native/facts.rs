@@ -1,4 +1,4 @@
-//! What there is: files as the engine reads them, machines, schedulers, benchmarks, metrics.
+//! Facts that the engine knows: files as it reads them, machines, schedulers, benchmarks, metrics.
 
 use crate::errors;
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ use schedlab_measure::catalogue;
 use schedlab_trace::read::{Format, Trace};
 use std::path::PathBuf;
 
-/// A text file, compressed or not.
+/// Reads a text file, compressed or not.
 #[pyfunction]
 pub fn read_text(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let name = path.display().to_string();
@@ -18,8 +18,7 @@ pub fn read_text(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     Ok(compressed::as_text(&bytes).map_err(failed)?.to_string())
 }
 
-/// The machine that a user names, as a plan's `description` in JSON; none: no machine in
-/// particular.
+/// The machine that a user names, as a plan's `description` in JSON; `None`: no particular machine.
 #[pyfunction]
 pub fn machine_source(py: Python<'_>, name: &str) -> PyResult<Option<String>> {
     let found = MachineSource::find(name);
@@ -48,7 +47,7 @@ fn is_json(begin: &[u8]) -> bool {
     matches!(begin.trim_ascii_start().first(), Some(b'{' | b'/'))
 }
 
-/// Whether a text is meant to be a plan.
+/// Whether a text is intended to be a plan.
 #[pyfunction]
 pub fn is_plan(text: &str) -> bool {
     Plan::is_plan(text)
@@ -65,10 +64,10 @@ pub fn schedulers() -> Vec<(String, String, String, String)> {
     select::all().into_iter().map(row).collect()
 }
 
-/// A parameter of a benchmark: its name, and what it is.
+/// A parameter of a benchmark: name, description.
 type Parameter = (String, String);
 
-/// The benchmarks: name, what it is in a line, parameters.
+/// The benchmarks: name, description in a line, parameters.
 #[pyfunction]
 pub fn benchmarks() -> Vec<(String, String, Vec<Parameter>)> {
     let row = |benchmark: &&'static dyn schedlab_bench::Benchmark| {

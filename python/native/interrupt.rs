@@ -1,9 +1,10 @@
-//! Work of the engine without the interpreter's lock, ended by `KeyboardInterrupt` and its like.
+//! Work of the engine without the interpreter's lock, which `KeyboardInterrupt` and similar
+//! exceptions can end.
 //!
-//! Nothing in the engine knows signals. Work on other threads is watched over by the calling one,
-//! which looks for signals now and then; a flag tells the runs, whose observer looks at it every
-//! some thousand events and ends its run. Work that calls back into Python (a policy) stays on the
-//! calling thread, and its observer looks for signals itself.
+//! The engine does not know signals. While work runs on other threads, the calling thread checks
+//! for signals at intervals. A flag stops the runs: each run's observer checks it every few
+//! thousand events and ends its run. Work that calls back into Python (a policy) stays on the
+//! calling thread, and its observer checks for signals itself.
 
 use pyo3::prelude::*;
 use schedlab_core::{Event, Observer};
@@ -12,17 +13,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// So many events of a run pass between two looks.
+/// Number of events of a run between two checks.
 const EVENTS: u32 = 4096;
 
-/// So often the calling thread looks for signals.
+/// Interval at which the calling thread checks for signals.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// Whether runs are to end, and why.
+/// Whether runs are to end, and the reason.
 #[derive(Default)]
 pub struct Stop {
     is_set: AtomicBool,
-    /// Whether a run looks for signals itself.
+    /// Whether a run checks for signals itself.
     looks: bool,
     why: Mutex<Option<PyErr>>,
 }
@@ -35,23 +36,23 @@ impl Stop {
         }
     }
 
-    /// Whether no further run is to begin.
+    /// Whether no further run may begin.
     pub fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Relaxed)
     }
 
-    /// The same as a flag, for work that looks at one.
+    /// The state as a flag, for work that checks one.
     pub fn flag(&self) -> &AtomicBool {
         &self.is_set
     }
 
-    /// The observer by which a run is ended.
+    /// An observer that ends its run when runs are to end.
     pub fn observer(&self) -> StopObserver<'_> {
         StopObserver { stop: self, events: 0 }
     }
 }
 
-/// Ends its run when it is to end.
+/// Ends its run when runs are to end.
 pub struct StopObserver<'a> {
     stop: &'a Stop,
     events: u32,
@@ -68,7 +69,7 @@ impl StopObserver<'_> {
         }
         if self.stop.is_set() {
             // The engine catches it where it catches a scheduler that panics; no message is
-            // printed, as there is no panic.
+            // printed, because this is not a panic.
             std::panic::resume_unwind(Box::new("interrupted".to_string()));
         }
     }
@@ -84,11 +85,11 @@ impl Observer for StopObserver<'_> {
     }
 }
 
-/// Does `work` without the interpreter's lock. `stays`: on the calling thread, as it calls back
-/// into Python.
+/// Does `work` without the interpreter's lock. `stays`: on the calling thread, because it calls
+/// back into Python.
 ///
 /// # Errors
-/// `KeyboardInterrupt`, or what else a signal's handler raised.
+/// `KeyboardInterrupt`, or another exception that a signal's handler raised.
 pub fn interruptible<R: Send>(
     py: Python<'_>,
     stays: bool,
@@ -102,7 +103,7 @@ pub fn interruptible<R: Send>(
     }
 }
 
-/// Does `work` on another thread, while this one looks for signals.
+/// Does `work` on another thread, while this one checks for signals.
 fn watched<R: Send>(stop: &Stop, work: impl FnOnce(&Stop) -> R + Send) -> R {
     std::thread::scope(|scope| {
         let (done, is_done) = mpsc::channel::<()>();

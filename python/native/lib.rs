@@ -1,7 +1,7 @@
 //! The engine as an extension module of Python, `schedlab._native`.
 //!
-//! This half knows the engine and hands over plain things: plans as JSON, tables as Arrow, errors
-//! as exceptions. What users see is the pure half in `src/schedlab`, and its types stand in
+//! This half knows the engine and exchanges plain data: plans as JSON, tables as Arrow, errors as
+//! exceptions. Users see the pure half in `src/schedlab`; the types of this half are declared in
 //! `_native.pyi`.
 
 mod errors;
@@ -22,7 +22,7 @@ mod work;
 use pyo3::prelude::*;
 use std::ffi::OsString;
 
-/// The program `schedlab`: reads `args`, of which the first is its name, and returns its status.
+/// The program `schedlab`: parses `args`, the first of which is its name, and returns its status.
 #[pyfunction]
 fn cli_main(py: Python<'_>, args: Vec<OsString>) -> u8 {
     py.detach(|| schedlab_cli::run(args))

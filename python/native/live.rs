@@ -1,4 +1,4 @@
-//! A workload on this machine's own kernel, and what was measured beside the simulation.
+//! A workload on this machine's own kernel, and comparisons of its measurements with simulations.
 
 use crate::errors;
 use crate::interrupt::interruptible;
@@ -12,10 +12,10 @@ use schedlab_report::Style;
 use serde::Deserialize;
 use std::path::Path;
 
-/// What is asked of a comparison, as JSON.
+/// The request for a comparison, as JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct Request {
     scheduler: Option<String>,
     machine: Option<String>,
     costs: Vec<(String, f64)>,
@@ -28,7 +28,7 @@ struct Asked {
     placements: Vec<String>,
 }
 
-impl Asked {
+impl Request {
     fn options(self, threads: Option<usize>) -> Result<Options, String> {
         let machine = self.machine.map(|name| machines::find(&name)).transpose();
         let noise = match &*self.noise {
@@ -58,7 +58,7 @@ impl Asked {
     }
 }
 
-/// What was measured beside the simulation.
+/// Measurements compared with their simulation.
 #[pyclass(frozen, module = "schedlab._native")]
 pub struct Witness {
     answer: Answer,
@@ -66,7 +66,7 @@ pub struct Witness {
 
 #[pymethods]
 impl Witness {
-    /// Compares `documents`: the name of each, and its text; none: the file of that name.
+    /// Compares `documents`, each a name and a text; `None`: the file of that name.
     #[new]
     #[pyo3(signature = (documents, asked, threads=None))]
     fn new(
@@ -75,7 +75,7 @@ impl Witness {
         asked: &str,
         threads: Option<usize>,
     ) -> PyResult<Witness> {
-        let asked: Asked =
+        let asked: Request =
             serde_json::from_str(asked).map_err(|error| errors::input(py, error.to_string()))?;
         let options = asked.options(threads).map_err(|wrong| errors::input(py, wrong))?;
         let answer = interruptible(py, false, |stop| {
@@ -87,7 +87,7 @@ impl Witness {
                 };
                 read.push(document.ok_or_else(|| {
                     format!(
-                        "{name}: results of benchmarks, and no workload that could be simulated"
+                        "{name}: it contains results of benchmarks, and no workload that could be simulated"
                     )
                 })?);
             }
@@ -103,17 +103,17 @@ impl Witness {
         Ok(json.map_err(|error| errors::run(py, error.to_string()))? + "\n")
     }
 
-    /// Every figure of every task, a line each.
+    /// All figures of all tasks as CSV, a line each.
     fn to_csv(&self) -> String {
         text::csv(&self.answer)
     }
 
-    /// The tables as text; `tasks`: one of every placement, too.
+    /// The tables as text; `tasks`: including those of single placements.
     fn text(&self, width: usize, tasks: bool) -> String {
         text::text(&self.answer, Form::Plain(Style::plain(width)), tasks)
     }
 
-    /// The page for a browser; none if there are several placements.
+    /// The page for a browser; `None` if there are several placements.
     fn page(&self) -> Option<String> {
         ComparePage::new(&self.answer).map(|page| page.html())
     }
@@ -128,7 +128,7 @@ fn read_document(name: &str) -> Result<Option<Document>, String> {
 }
 
 /// Measures a workload on this machine's own kernel: the document `live-schedule/1`, whether enough
-/// runs were quiet, and what was said meanwhile. `program`: this interpreter.
+/// runs were quiet, and the messages of the measurement. `program`: this interpreter.
 #[pyfunction]
 pub fn host(
     py: Python<'_>,
@@ -179,10 +179,10 @@ mod here {
     use serde::Deserialize;
     use std::ffi::OsString;
 
-    /// What is asked of a measurement, as JSON.
+    /// The request for a measurement, as JSON.
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Asked {
+    struct Request {
         cpus: Option<String>,
         runs: u32,
         duration_ns: Option<u64>,
@@ -196,7 +196,7 @@ mod here {
         groups: Vec<(String, String)>,
     }
 
-    impl Asked {
+    impl Request {
         fn choice(&self) -> GroupChoice {
             match &*self.group {
                 "auto" => GroupChoice::Auto,
@@ -244,7 +244,7 @@ mod here {
         asked: &str,
         program: &str,
     ) -> PyResult<(String, bool, Vec<String>)> {
-        let asked: Asked =
+        let asked: Request =
             serde_json::from_str(asked).map_err(|error| errors::input(py, error.to_string()))?;
         let module = ["-m", "schedlab", "host", "--as-runner"];
         let runner = Runner {
@@ -261,13 +261,13 @@ mod here {
                 )));
             }
             let prepared = Prepared::new(file, text, probe, options)?;
-            let mut said: Vec<String> =
+            let mut messages: Vec<String> =
                 prepared.left_out.iter().map(|refusal| format!("left out: {refusal}")).collect();
-            said.extend(prepared.notes.iter().cloned());
-            let say = &mut |what: &str| said.push(what.to_string());
+            messages.extend(prepared.notes.iter().cloned());
+            let say = &mut |message: &str| messages.push(message.to_string());
             let outcome = prepared.run(&runner, stop.flag(), say)?;
             let document = result::document(&prepared, &outcome);
-            Ok((document.to_string() + "\n", outcome.is_quiet, said))
+            Ok((document.to_string() + "\n", outcome.is_quiet, messages))
         })?;
         measured.map_err(|error: Error| match error {
             Error::Refused(why) => errors::input(py, why),

@@ -1,4 +1,4 @@
-//! Plans that are checked and run: `Prepared`, and what came of it: `Outcome`.
+//! Plans that are checked and run: `Prepared`, and their results: `Outcome`.
 
 use crate::errors;
 use crate::interrupt::{Stop, interruptible};
@@ -21,7 +21,7 @@ use schedlab_trace::{Recorder, TraceFormat, TraceWriter};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A plan in which no mistake is left.
+/// A plan without mistakes.
 #[pyclass(frozen, module = "schedlab._native")]
 pub struct Prepared {
     pub checked: Arc<Checked>,
@@ -29,13 +29,13 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The column at this place.
+    /// The column at this index.
     fn column(&self, py: Python<'_>, place: usize) -> PyResult<&Contender> {
         let all = self.checked.schedulers();
         all.get(place).ok_or_else(|| errors::input(py, format!("there is no column {place}")))
     }
 
-    /// Runs a column once more with an observer.
+    /// Runs a column again, with an observer.
     fn observe<O: schedlab_core::Observer + Send>(
         &self,
         py: Python<'_>,
@@ -64,11 +64,11 @@ impl Prepared {
 
 #[pymethods]
 impl Prepared {
-    /// Checks a plan, given as JSON; `policies` are classes of Python that it may name.
+    /// Checks a plan, given as JSON; `policies` are Python classes that it may name.
     #[new]
     #[pyo3(signature = (plan, policies=vec![]))]
     fn new(py: Python<'_>, plan: &str, policies: Vec<Py<PyAny>>) -> PyResult<Prepared> {
-        // The text was made of what was given: where in it something is wrong tells nobody much.
+        // The text was generated, so a position in it is of no use to the user.
         let plan = Plan::parse("plan", plan).map_err(|error| match &error {
             Error::Diagnostic(wrong) if wrong.file() == "plan" => {
                 errors::input(py, wrong.message())
@@ -77,7 +77,7 @@ impl Prepared {
         })?;
         let policies = Policies::load(py, policies)?;
         let own = policies.choices();
-        // Policies are built, to ask what they can, so it stays on this thread.
+        // Policies are built in order to query them, so this stays on the calling thread.
         let checked = py.detach(|| catch_panic(|| plan.prepare_with(&own)));
         let checked = checked
             .map_err(|broken| policies.broken(py, &broken))?
@@ -90,13 +90,13 @@ impl Prepared {
         self.checked.plan().to_json()
     }
 
-    /// What messages call the load.
+    /// Name of the load, for messages.
     #[getter]
     fn name(&self) -> String {
         self.checked.name().into()
     }
 
-    /// What the user should know about the plan.
+    /// Notes about the plan for the user.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.checked.notes().to_vec()
@@ -108,7 +108,7 @@ impl Prepared {
         self.checked.schedulers().iter().map(Contender::to_string).collect()
     }
 
-    /// Runs all columns, on so many threads; none: on all cores.
+    /// Runs all columns on this number of threads; `None`: one for each core.
     #[pyo3(signature = (threads=None))]
     fn run(&self, py: Python<'_>, threads: Option<usize>) -> PyResult<Outcome> {
         let stays = !self.policies.is_empty();
@@ -135,7 +135,7 @@ impl Prepared {
         for (name, result) in results {
             let run = match result {
                 Ok(run) => run,
-                // So far as it came it stands beside those that came to their ends.
+                // The part that was simulated is shown next to the complete runs.
                 Err(Error::Stuck { run, .. }) if some_ran => *run,
                 Err(error) => return Err(self.policies.error(py, &name, &error)),
             };
@@ -146,7 +146,7 @@ impl Prepared {
         Ok(Outcome { report: self.checked.report(runs), warnings, findings })
     }
 
-    /// Why the scheduler of a column did what it did, in words.
+    /// Explains decisions of a column's scheduler in words.
     #[pyo3(signature = (place, at_ns=None, task=None, cpu=None, wakeup=None, worst=None))]
     #[allow(clippy::too_many_arguments)]
     fn explain(
@@ -165,17 +165,17 @@ impl Prepared {
         }
         let asked = Asked { at_ns, task, cpu, wakeup, worst };
         let stays = !self.policies.is_empty();
-        let said = interruptible(py, stays, |_| {
+        let explained = interruptible(py, stays, |_| {
             schedlab_cli::explanation(&asked, &self.checked, contender, Style::plain(100))
         })?;
-        said.map_err(|wrong| {
-            // What is wrong names the option of the command line.
+        explained.map_err(|wrong| {
+            // The message names the option of the command line.
             let input = || errors::input(py, wrong.trim_start_matches("--"));
             self.policies.raised(py).unwrap_or_else(input)
         })
     }
 
-    /// The longest waits of a column, the longest first: of a task, or of all.
+    /// The longest waits of a task or of all tasks in a column, the longest first.
     #[pyo3(signature = (place, task=None, many=1))]
     fn waits(
         &self,
@@ -217,13 +217,13 @@ impl Prepared {
         let shown = path.display();
         let Some(format) = TraceFormat::of(&path) else {
             let message = format!(
-                "{shown}: its ending says no format; name it .pftrace, .json or .txt (with .gz or \
+                "{shown}: its extension names no format; use .pftrace, .json or .txt (with .gz or \
                  .zst behind it, if it is to be compressed)"
             );
             return Err(errors::input(py, message));
         };
         if !is_replaceable(&path) {
-            let message = format!("{shown} is there and is not a trace; name another file");
+            let message = format!("{shown} exists and is not a trace; name another file");
             return Err(errors::input(py, message));
         }
         let header = self.checked.trace_header(contender);
@@ -254,30 +254,30 @@ impl Prepared {
         let threads = self.policies.threads(threads);
         let report = &outcome.get().report;
         let page = interruptible(py, stays, |_| page::page(&self.checked, report, threads))?;
-        page.ok_or_else(|| errors::input(py, "only a workload has a page of its own"))
+        page.ok_or_else(|| errors::input(py, "only a workload has a page"))
     }
 }
 
 /// A long wait of a task.
 #[pyclass(frozen, get_all, module = "schedlab._native")]
 pub struct Wait {
-    /// Whose.
+    /// Name of the task.
     task: String,
-    /// From when on, ns.
+    /// Beginning, ns.
     start_ns: u64,
-    /// Until when, ns.
+    /// End, ns.
     end_ns: u64,
-    /// To whose queue it belonged at the end.
+    /// CPU to whose queue the task belonged at the end.
     cpu: u32,
-    /// Whether it got a CPU then.
+    /// Whether the task then got a CPU.
     ran: bool,
-    /// Who had that CPU, how long (ns), in how many turns; none: it idled.
+    /// Tasks that ran on that CPU meanwhile, with time (ns) and number of turns; `None`: it idled.
     meanwhile: Vec<(Option<String>, u64, u32)>,
-    /// By which rules others won the picks meanwhile, and how often.
+    /// Rules by which other tasks won the picks meanwhile, with counts.
     lost: Vec<(String, u32)>,
 }
 
-/// What a benchmark found.
+/// Results of a benchmark.
 struct Findings {
     printed: String,
     figures: Vec<(String, String, f64)>,
@@ -292,7 +292,7 @@ impl Findings {
     }
 }
 
-/// What came of the runs of a plan.
+/// Results of the runs of a plan.
 #[pyclass(frozen, module = "schedlab._native")]
 pub struct Outcome {
     pub report: Report,
@@ -309,7 +309,7 @@ impl Outcome {
 
 #[pymethods]
 impl Outcome {
-    /// The document `schedlab-run/1`, the bytes that `schedlab run --format json` writes.
+    /// The document `schedlab-run/1`, identical to the output of `schedlab run --format json`.
     fn to_json(&self, py: Python<'_>) -> String {
         py.detach(|| json::to_json(&self.report))
     }
@@ -319,12 +319,12 @@ impl Outcome {
         csv::comparison(&self.report)
     }
 
-    /// The comparison as text of so many columns.
+    /// The comparison as text of this width.
     fn comparison(&self, width: usize) -> String {
         table::comparison(&self.report, Style::plain(width))
     }
 
-    /// The comparison cell by cell: the columns' names; rows of a title and a text for each run.
+    /// The cells of the comparison: names of the columns; rows of a title and a text for each run.
     fn comparison_rows(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let runs = &self.report.runs;
         let rows = metrics::compared(&self.report).filter_map(|metric| {
@@ -343,30 +343,30 @@ impl Outcome {
         (runs.iter().map(RunReport::spec).collect(), rows.collect())
     }
 
-    /// Who ran when, drawn as text of so many columns.
+    /// The timeline of a run, drawn as text of this width.
     fn timeline(&self, py: Python<'_>, place: usize, width: usize) -> PyResult<String> {
         let run = self.run_at(py, place)?;
         timeline::draw(run, TimelineOptions::default(), Style::plain(width))
             .map_err(|error| errors::input(py, error.to_string()))
     }
 
-    /// What the user should know about the runs besides.
+    /// Warnings about the runs.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
     }
 
-    /// What a benchmark printed under a scheduler; empty of a workload.
+    /// The output of a benchmark under a scheduler; empty for a workload.
     fn printed(&self, place: usize) -> String {
         self.findings.get(place).map_or(String::new(), |findings| findings.printed.clone())
     }
 
-    /// What a benchmark found under a scheduler: names, units, values.
+    /// The figures of a benchmark under a scheduler: names, units, values.
     fn figures(&self, place: usize) -> Vec<(String, String, f64)> {
         self.findings.get(place).map_or(vec![], |findings| findings.figures.clone())
     }
 
-    /// The figures of the metrics' catalogue of a run: id, title, value; times in ns.
+    /// The catalogue's metrics of a run: id, title, value; times in ns.
     fn metrics(&self, py: Python<'_>, place: usize) -> PyResult<Vec<MetricRow>> {
         let run = self.run_at(py, place)?;
         let rows = metrics::in_csv(&self.report).map(|metric| {
@@ -376,7 +376,7 @@ impl Outcome {
         Ok(rows.collect())
     }
 
-    /// Who ran where and when, as a table; none if that was not recorded.
+    /// The stays of tasks on CPUs as a table; `None` if they were not recorded.
     fn slices(&self, py: Python<'_>, place: usize) -> PyResult<Option<Table>> {
         let run = self.run_at(py, place)?;
         let Some(slices) = &run.slices else { return Ok(None) };
@@ -395,7 +395,7 @@ impl Outcome {
         Table::new("slices", columns).map(Some)
     }
 
-    /// Who wanted to run when, as a table; none if that was not recorded.
+    /// The times at which tasks were runnable as a table; `None` if they were not recorded.
     fn spans(&self, py: Python<'_>, place: usize) -> PyResult<Option<Table>> {
         let run = self.run_at(py, place)?;
         let Some(spans) = &run.spans else { return Ok(None) };

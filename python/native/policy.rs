@@ -47,7 +47,7 @@ impl Machine {
         if cpu < self.cpus {
             return Ok(());
         }
-        let message = format!("there is no CPU {cpu}; there are 0 to {}", self.cpus - 1);
+        let message = format!("there is no CPU {cpu}; the CPUs are 0 to {}", self.cpus - 1);
         Err(pyo3::exceptions::PyIndexError::new_err(message))
     }
 }
@@ -246,7 +246,7 @@ impl PyScheduler {
         self.calls = if before_ns == platform.now_ns() { self.calls + 1 } else { 0 };
         if self.calls > CALLS_AT_ONCE + 64 * self.cpu_of.len() as u64 {
             let message = format!(
-                "virtual time does not go on: {} hooks were called in this instant; a CPU that is \
+                "virtual time does not advance: {} hooks were called in this instant; a CPU that is \
                  asked to reschedule whenever it does, or a timer armed for the past, stops it",
                 self.calls
             );

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use schedlab_report::RunReport;
 use serde_json::Value;
 
-/// The columns of groups, which are there also if there is no group, or none is throttled.
+/// The columns of groups, which exist even if there is no group, or none is throttled.
 const GROUPS: [(&str, Kind); 8] = [
     ("path", Kind::Text),
     ("usage_ns", Kind::Whole),
@@ -18,8 +18,8 @@ const GROUPS: [(&str, Kind); 8] = [
     ("throttling_burst_ns", Kind::Whole),
 ];
 
-/// `list` of `run` as a table, with the names of the document for columns. What is an object in a
-/// row has its fields as columns, called `wakeup_latency_p99_ns` and the like; lists are left out.
+/// The list `list` of `run` as a table, with the document's names as columns. An object in a row
+/// becomes columns such as `wakeup_latency_p99_ns`, one for each field; lists are left out.
 pub fn table(py: Python<'_>, run: &RunReport, list: &str) -> PyResult<Table> {
     if list == "groups" {
         let rows = serde_json::to_value(&run.groups);
@@ -44,7 +44,7 @@ pub fn table(py: Python<'_>, run: &RunReport, list: &str) -> PyResult<Table> {
     Table::of_rows(list, &rows, &keys)
 }
 
-/// A row without lists, and with the fields of its objects as its own.
+/// A row without lists, in which the fields of objects are fields of the row.
 fn flat(row: &Value) -> Value {
     let mut fields = serde_json::Map::new();
     for (name, value) in row.as_object().into_iter().flatten() {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A value of an axis: a number, a text, or None: as it is.
+/// A value of an axis: a number, a text, or `None` for the default.
 fn value(py: Python<'_>, value: &AxisValue) -> PyResult<Py<PyAny>> {
     Ok(match value {
         AxisValue::Default => py.None(),
@@ -29,7 +29,12 @@ fn form(py: Python<'_>, name: &str) -> PyResult<PartForm> {
     let form = match name {
         "csv" => PartForm::Csv,
         "parquet" => PartForm::Parquet,
-        _ => return Err(errors::input(py, format!("{name}: parts are csv or parquet"))),
+        _ => {
+            return Err(errors::input(
+                py,
+                format!("{name}: the format of parts must be csv or parquet"),
+            ));
+        }
     };
     match form.is_built() {
         true => Ok(form),
@@ -37,7 +42,7 @@ fn form(py: Python<'_>, name: &str) -> PyResult<PartForm> {
     }
 }
 
-/// The file `name` in the directory `beside`.
+/// Reads the file `name` in the directory `beside`.
 fn read(beside: &Path, name: &str) -> Result<Source, String> {
     let path = beside.join(name);
     let failed = |error| format!("{}: {error}", path.display());
@@ -46,37 +51,37 @@ fn read(beside: &Path, name: &str) -> Result<Source, String> {
     Ok(Source { file: name.into(), text })
 }
 
-/// A file of TOML as JSON.
+/// Converts a TOML file to JSON.
 #[pyfunction]
 pub fn toml_json(py: Python<'_>, name: &str, text: &str) -> PyResult<String> {
     schedlab_space::toml_json(name, text).map_err(|error| errors::input(py, error))
 }
 
-/// A column of results by its name.
+/// A column of results: name and values.
 type Column = (String, Vec<Py<PyAny>>);
 
-/// A plan in which something varies, without a mistake that could be found before running.
+/// A plan with varying parts, checked as far as possible before running.
 #[pyclass(frozen, module = "schedlab._native")]
 pub struct Space {
     runs: Arc<Runs>,
     notes: Vec<String>,
 }
 
-/// Rows over seeds.
+/// Summarises rows over seeds.
 fn cells(rows: &[Row]) -> Vec<Cell> {
     let mut summary = Summary::default();
     rows.iter().for_each(|row| summary.add(row));
     summary.cells()
 }
 
-/// The 97.5 % quantile of Student's t with so many degrees of freedom.
+/// The 97.5 % quantile of Student's t with this number of degrees of freedom.
 #[pyfunction]
 pub fn t_95(freedom: usize) -> f64 {
     summary::t_95(freedom)
 }
 
 impl Space {
-    /// The rows of parts, given as their bytes.
+    /// The rows of encoded parts.
     fn rows(&self, form: PartForm, parts: &[Vec<u8>]) -> Result<Vec<Row>, String> {
         let mut rows = vec![];
         for part in parts {
@@ -100,8 +105,8 @@ impl Space {
 
 #[pymethods]
 impl Space {
-    /// Reads and checks a space, TOML or JSON; `name` is what messages call it, and files that it
-    /// names are looked for beside that.
+    /// Parses and checks a space in TOML or JSON. `name` is its name in messages; files that it
+    /// names are searched for in the same directory.
     #[new]
     fn new(py: Python<'_>, name: &str, text: &str) -> PyResult<Space> {
         let beside = Path::new(name).parent().unwrap_or(Path::new("")).to_path_buf();
@@ -110,7 +115,7 @@ impl Space {
         Ok(Space { runs: Arc::new(runs), notes })
     }
 
-    /// The same of JSON that a program made; files are looked for in `beside`.
+    /// Checks a space in generated JSON; files are searched for in `beside`.
     #[staticmethod]
     fn made(py: Python<'_>, text: &str, beside: PathBuf) -> PyResult<Space> {
         let made = py.detach(|| {
@@ -121,14 +126,14 @@ impl Space {
         Ok(Space { runs: Arc::new(runs), notes })
     }
 
-    /// A space that was checked when `json` made this text of it.
+    /// Restores a space from text that `json` returned.
     #[staticmethod]
     fn of_json(py: Python<'_>, text: &str) -> PyResult<Space> {
         let runs = Runs::of_json(text).map_err(|error| errors::input(py, error))?;
         Ok(Space { runs: Arc::new(runs), notes: vec![] })
     }
 
-    /// The same with these points; None = as it is.
+    /// Returns this space with other points; `None` is a default value.
     fn with_points(&self, py: Python<'_>, points: Vec<Vec<Option<Scalar>>>) -> PyResult<Space> {
         let points: Vec<Vec<AxisValue>> = (points.into_iter())
             .map(|point| point.into_iter().map(Scalar::value).collect())
@@ -138,48 +143,48 @@ impl Space {
         Ok(Space { runs: Arc::new(runs), notes: vec![] })
     }
 
-    /// All that results depend on.
+    /// Everything that results depend on.
     fn json(&self) -> String {
         self.runs.to_json()
     }
 
-    /// What it is called.
+    /// Title of the space.
     #[getter]
     fn title(&self) -> String {
         self.runs.title().into()
     }
 
-    /// What the user should know of it.
+    /// Notes for the user.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
     }
 
-    /// How many points there are.
+    /// Number of points.
     #[getter]
     fn points(&self) -> u64 {
         self.runs.points()
     }
 
-    /// With how many seeds each is run.
+    /// Number of seeds with which each point is run.
     #[getter]
     fn repeat(&self) -> u64 {
         self.runs.repeat()
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     #[getter]
     fn runs(&self) -> u64 {
         self.runs.runs()
     }
 
-    /// How many parts the results are written in.
+    /// Number of parts of the results.
     #[getter]
     fn parts(&self) -> u64 {
         self.runs.parts()
     }
 
-    /// The columns of results, and what they hold: `int`, `real`, `text`.
+    /// The columns of results and their types: `int`, `real`, `text`.
     fn columns(&self) -> Vec<(String, &'static str)> {
         let kind = |kind: Kind| match kind {
             Kind::Int => "int",
@@ -189,13 +194,15 @@ impl Space {
         self.runs.columns().into_iter().map(|(name, it)| (name, kind(it))).collect()
     }
 
-    /// What is told of each run: name, unit, which is better (`less`, `more`, `neither`).
+    /// Metrics reported for each run: name, unit, and which values are better (`less`, `more`,
+    /// `neither`).
     fn metrics(&self) -> Vec<(String, &'static str, &'static str)> {
-        let told = self.runs.told().iter();
-        told.map(|told| (told.name.clone(), told.unit, told.better.name())).collect()
+        let metrics = self.runs.told().iter();
+        metrics.map(|metric| (metric.name.clone(), metric.unit, metric.better.name())).collect()
     }
 
-    /// The axes: name; values, if it is a list; else least, most, whether by ratios, whether whole.
+    /// The axes: name; values, if it is a list; otherwise minimum, maximum, whether it is
+    /// logarithmic, and whether it is whole.
     #[allow(clippy::type_complexity)]
     fn axes(
         &self,
@@ -221,7 +228,7 @@ impl Space {
         self.runs.point(number).iter().map(|it| value(py, it)).collect()
     }
 
-    /// The points at these parts of the way along the axes, each at least 0 and less than 1.
+    /// The points at these fractions along the axes, each at least 0 and less than 1.
     fn at(&self, py: Python<'_>, parts: Vec<Vec<f64>>) -> PyResult<Vec<Vec<Py<PyAny>>>> {
         let point = |parts: &Vec<f64>| {
             self.runs.at(parts).iter().map(|it| value(py, it)).collect::<PyResult<_>>()
@@ -229,9 +236,9 @@ impl Space {
         parts.iter().map(point).collect()
     }
 
-    /// Makes the runs of `parts` on so many threads, and calls `ready(part, bytes, columns)` for
-    /// each when it is there, in their order; `columns` only if `read`. An exception of `ready`
-    /// ends it.
+    /// Makes the runs of `parts` on this number of threads. Calls `ready(part, bytes, columns)` for
+    /// each complete part, in order; `columns` only if `read`. An exception of `ready` ends the
+    /// work.
     #[pyo3(signature = (parts, form, threads, ready, read=false))]
     fn run(
         &self,
@@ -263,14 +270,14 @@ impl Space {
                         return false;
                     }
                 };
-                let told = Python::attach(|py| {
+                let called = Python::attach(|py| {
                     let columns = match read {
                         true => Some(self.columns_of(py, &rows)?),
                         false => None,
                     };
                     ready.call1(py, (part, PyBytes::new(py, &bytes), columns))
                 });
-                raised = told.err();
+                raised = called.err();
                 raised.is_none()
             })
         });
@@ -281,10 +288,10 @@ impl Space {
         }
     }
 
-    /// Makes the runs of all points on so many threads, each judged at `rungs`: a time, ns; the
-    /// name of what is told that is looked at; whether more of it is better; by repetition, what
-    /// must not be exceeded (None: any value will do). Their columns, what each came to at the
-    /// rungs, and whether it was ended at the last of these.
+    /// Makes the runs of all points on this number of threads, each judged at `rungs`: a time, ns;
+    /// the name of a metric; whether higher values are better; the limit for each repetition
+    /// (`None`: no limit). Returns the columns, the values at the rungs, and whether each run was
+    /// ended at the last of them.
     #[pyo3(signature = (rungs, threads))]
     #[allow(clippy::type_complexity)]
     fn run_judged(
@@ -293,13 +300,13 @@ impl Space {
         rungs: Vec<(u64, String, bool, Vec<Option<f64>>)>,
         threads: Option<usize>,
     ) -> PyResult<(Vec<Column>, Vec<Vec<Option<f64>>>, Vec<bool>)> {
-        let told = |name: &String| {
-            let place = self.runs.told().iter().position(|told| told.name == *name);
-            place.ok_or_else(|| errors::input(py, format!("{name} is not told of runs")))
+        let metric = |name: &String| {
+            let place = self.runs.told().iter().position(|metric| metric.name == *name);
+            place.ok_or_else(|| errors::input(py, format!("{name} is not a metric of these runs")))
         };
         let rungs: Vec<Rung> = (rungs.into_iter())
             .map(|(at_ns, name, more_is_better, limits)| {
-                Ok(Rung { at_ns, told: told(&name)?, more_is_better, limits })
+                Ok(Rung { at_ns, told: metric(&name)?, more_is_better, limits })
             })
             .collect::<PyResult<_>>()?;
         let mut judged = vec![];
@@ -316,8 +323,8 @@ impl Space {
         Ok((self.columns_of(py, &rows)?, passed, ended))
     }
 
-    /// What came of parts, given as their bytes: as text for people, as a page for a browser, or
-    /// as CSV (`table`, `page`, `csv`).
+    /// Shows the results in encoded parts as text, as a page for a browser, or as CSV (`table`,
+    /// `page`, `csv`).
     fn shown(
         &self,
         py: Python<'_>,
@@ -341,8 +348,8 @@ impl Space {
         made.map_err(|error: String| errors::input(py, error))
     }
 
-    /// What came of parts, given as their bytes, over seeds: of each point and scheduler, of each
-    /// thing that is told, the mean and half of its 95 % confidence interval.
+    /// Summarises encoded parts over seeds: for each point, scheduler and metric, the mean and half
+    /// of its 95 % confidence interval.
     #[allow(clippy::type_complexity)]
     fn summary(
         &self,
@@ -359,7 +366,7 @@ impl Space {
         Ok(cells.into_iter().map(of_cell).collect())
     }
 
-    /// The columns of a part's bytes.
+    /// The columns of an encoded part.
     fn decode(&self, py: Python<'_>, form: &str, bytes: &[u8]) -> PyResult<Vec<Column>> {
         let form = self::form(py, form)?;
         let rows = decode(&self.runs, form, bytes).map_err(|error| errors::input(py, error))?;
@@ -395,7 +402,8 @@ pub struct Store {
 
 #[pymethods]
 impl Store {
-    /// The directory for the results of `space`: made anew, or found with some parts in it.
+    /// Opens the directory for the results of `space`: a new one, or one that has some parts
+    /// already.
     #[new]
     fn new(
         py: Python<'_>,
@@ -410,7 +418,7 @@ impl Store {
         Ok(Store { runs: Arc::clone(&space.runs), store })
     }
 
-    /// The parts that are not there yet.
+    /// The parts that are missing.
     fn missing(&self) -> Vec<u64> {
         self.store.missing()
     }
@@ -425,7 +433,7 @@ impl Store {
         self.store.write(part, bytes).map_err(|error| errors::input(py, error))
     }
 
-    /// The bytes of a part that is there, and can be read.
+    /// The bytes of an existing part, which is checked.
     fn read<'py>(&self, py: Python<'py>, part: u64) -> PyResult<Bound<'py, PyBytes>> {
         self.store.read(&self.runs, part).map_err(|error| errors::input(py, error))?;
         let path = self.store.path(part);
@@ -435,7 +443,7 @@ impl Store {
     }
 }
 
-/// The best form of parts that this build can write.
+/// The best format of parts that this build can write.
 #[pyfunction]
 pub fn part_form() -> &'static str {
     PartForm::best().ending()

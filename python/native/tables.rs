@@ -1,5 +1,5 @@
-//! Tables for Python: columns that polars, pandas, pyarrow and DuckDB take over the Arrow capsule
-//! interface, and numpy over its array interface, without copying.
+//! Tables for Python: polars, pandas, pyarrow and DuckDB import the columns through the Arrow
+//! capsule interface, and numpy through its array interface, without copying.
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
@@ -28,7 +28,7 @@ fn wrong(error: arrow_schema::ArrowError) -> PyErr {
 }
 
 impl Table {
-    /// The table `name` with these columns, which are equally long.
+    /// Creates the table `name` with these columns of equal length.
     pub fn new(name: &str, columns: Vec<(&str, ArrayRef)>) -> PyResult<Table> {
         let field = |(name, column): &(&str, ArrayRef)| {
             Field::new(*name, column.data_type().clone(), column.null_count() > 0)
@@ -40,7 +40,7 @@ impl Table {
         Ok(Table { batch: RecordBatch::try_new(schema, columns).map_err(wrong)? })
     }
 
-    /// The table `name` of rows that are JSON objects, with columns of these kinds.
+    /// Creates the table `name` from rows that are JSON objects, with columns of these types.
     pub fn of_kinds(name: &str, rows: &[Value], columns: &[(&str, Kind)]) -> PyResult<Table> {
         let mut made = vec![];
         for (key, kind) in columns {
@@ -51,8 +51,8 @@ impl Table {
         Table::new(name, made)
     }
 
-    /// The table `name` of rows that are JSON objects with the same keys, but for those whose
-    /// values are lists. An object in a row stands for its own fields.
+    /// Creates the table `name` from rows that are JSON objects with the same keys, without those
+    /// whose values are lists. Fields of an object in a row must be fields of the row.
     pub fn of_rows(name: &str, rows: &[Value], keys: &[&str]) -> PyResult<Table> {
         let mut columns = vec![];
         for key in keys {
@@ -64,7 +64,7 @@ impl Table {
     }
 }
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy)]
 pub enum Kind {
     /// Texts.
@@ -77,7 +77,7 @@ pub enum Kind {
     Flag,
 }
 
-/// The column of these values: of text if one is, of real numbers if one is, else of whole ones.
+/// Creates a column: of text if a value is text, of real numbers if one is, otherwise of integers.
 fn of_values(values: &[&Value]) -> ArrayRef {
     let any = |is: fn(&Value) -> bool| values.iter().any(|value| is(value));
     let kind = if any(Value::is_string) {
@@ -107,30 +107,30 @@ fn of_kind(values: &[&Value], kind: Kind) -> ArrayRef {
     }
 }
 
-/// A column of texts, each kept once.
+/// Creates a column of texts, each stored once.
 pub fn texts_of(texts: &[Option<&str>]) -> ArrayRef {
     let column: DictionaryArray<Int32Type> = texts.iter().copied().collect();
     Arc::new(column)
 }
 
-/// A column of texts by their numbers in `names`.
+/// Creates a column of texts from their indices in `names`.
 pub fn named(keys: Int32Array, names: &[String]) -> PyResult<ArrayRef> {
     let names = StringArray::from_iter_values(names);
     let column = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(names)).map_err(wrong)?;
     Ok(Arc::new(column))
 }
 
-/// A column of numbers, all known.
+/// Creates a column of numbers without missing values.
 pub fn numbers(values: Vec<i64>) -> ArrayRef {
     Arc::new(Int64Array::from(values))
 }
 
-/// A column of numbers, not all known.
+/// Creates a column of numbers with missing values.
 pub fn known_numbers(values: Vec<Option<i64>>) -> ArrayRef {
     Arc::new(Int64Array::from(values))
 }
 
-/// Tables of the same columns as one, with a column before them that says of each row whose it is.
+/// Stacks tables with the same columns, with a first column that labels the rows of each table.
 #[pyfunction]
 pub fn stack(tables: Vec<PyRef<'_, Table>>, label: &str, values: Vec<String>) -> PyResult<Table> {
     let Some(first) = tables.first() else {
@@ -143,7 +143,7 @@ pub fn stack(tables: Vec<PyRef<'_, Table>>, label: &str, values: Vec<String>) ->
     for name in first.columns() {
         let parts: Vec<&ArrayRef> =
             tables.iter().map(|table| table.column(&name)).collect::<PyResult<_>>()?;
-        // Where nothing of a column is known, its kind is not either: that of the others.
+        // If all values of a column are missing, its type is unknown: that of the others applies.
         let known = parts.iter().find(|part| part.null_count() < part.len());
         let kind = known.unwrap_or(&parts[0]).data_type().clone();
         let parts: Vec<ArrayRef> = (parts.iter())
@@ -161,7 +161,7 @@ pub fn stack(tables: Vec<PyRef<'_, Table>>, label: &str, values: Vec<String>) ->
     Table::new(name.trim_end_matches("/1"), columns)
 }
 
-/// A column's numbers where they are, for numpy: keeps them there so long as an array needs them.
+/// The numbers of a column in place, for numpy. Keeps the memory alive as long as an array uses it.
 #[pyclass(frozen, module = "schedlab._native")]
 struct Numbers {
     _column: ArrayRef,
@@ -194,7 +194,7 @@ fn primitive<T: arrow_array::ArrowPrimitiveType>(
 
 #[pymethods]
 impl Table {
-    /// How many rows there are.
+    /// Number of rows.
     fn __len__(&self) -> usize {
         self.batch.num_rows()
     }
@@ -205,8 +205,8 @@ impl Table {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Numbers as they lie in memory, for numpy; none if the column is of something else, or not
-    /// all of it is known.
+    /// The numbers of a column in place, for numpy; `None` if the column has another type, or
+    /// missing values.
     fn numbers(&self, name: &str) -> PyResult<Option<Numbers>> {
         let column = self.column(name)?;
         if column.null_count() > 0 {
@@ -216,12 +216,12 @@ impl Table {
             .or_else(|| primitive::<Float64Type>(column, "<f8")))
     }
 
-    /// Whether a column is of texts.
+    /// Whether a column contains text.
     fn is_text(&self, name: &str) -> PyResult<bool> {
         Ok(matches!(self.column(name)?.data_type(), DataType::Dictionary(..)))
     }
 
-    /// A column as a list; what is not known is None.
+    /// A column as a list; missing values are `None`.
     fn values<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let column = self.column(name)?;
         (0..column.len()).map(|row| value(py, column, row)).collect()
@@ -242,14 +242,14 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The Arrow capsule interface: the table as a stream. No other schema can be asked for.
+    /// The Arrow capsule interface: the table as a stream. Requested schemas are ignored.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface lets a producer pass over what was asked for.
+        // The interface permits a producer to ignore the requested schema.
         let _ = requested_schema;
         let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
@@ -261,7 +261,7 @@ impl Table {
     fn column(&self, name: &str) -> PyResult<&ArrayRef> {
         self.batch.column_by_name(name).ok_or_else(|| {
             let names = self.columns().join(", ");
-            PyKeyError::new_err(format!("there is no column {name}; there are {names}"))
+            PyKeyError::new_err(format!("there is no column {name}; the columns are {names}"))
         })
     }
 }
@@ -270,7 +270,7 @@ impl Table {
 fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if row >= column.len() {
         return Err(pyo3::exceptions::PyIndexError::new_err(format!(
-            "there is no row {row}; there are {}",
+            "there is no row {row}; the table has {}",
             column.len()
         )));
     }
@@ -293,5 +293,5 @@ fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<
         let key = column.keys().value(row) as usize;
         return Ok(names.value(key).into_pyobject(py)?.into_any());
     }
-    Err(PyValueError::new_err(format!("a column of {} has no values here", column.data_type())))
+    Err(PyValueError::new_err(format!("columns of type {} are not supported", column.data_type())))
 }

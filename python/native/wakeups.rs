@@ -1,4 +1,4 @@
-//! The wakeups of a run as a table: who was woken when, where, by whom, and when it had a CPU.
+//! The wakeups of a run as a table: time, task, CPU, waker, and the time at which the task ran.
 
 use crate::tables::{Table, known_numbers, named, numbers};
 use arrow_array::Int32Array;
@@ -15,14 +15,14 @@ struct Wakeup {
     run_ns: Option<u64>,
 }
 
-/// Writes down the wakeups of a run; wants the names of tasks.
+/// Records the wakeups of a run; requires the names of tasks.
 #[derive(Default)]
 pub struct Wakeups {
     names: Vec<String>,
     all: Vec<Wakeup>,
-    /// For each task the place of the wakeup since which it waits.
+    /// For each task, the index of the wakeup since which it waits.
     waits: Vec<Option<usize>>,
-    /// For each task whether it has a CPU.
+    /// For each task, whether it has a CPU.
     runs: Vec<bool>,
 }
 
@@ -42,7 +42,7 @@ impl Wakeups {
 
     fn begin(&mut self, wakeup: Wakeup) {
         let place = self.room_for(TaskId(wakeup.task));
-        // One that blocked in this very nanosecond and is still current never waits.
+        // A task that blocked in this very nanosecond and is still current never waits.
         if self.runs[place] {
             self.all.push(Wakeup { run_ns: Some(wakeup.at_ns), ..wakeup });
             return;
@@ -51,7 +51,7 @@ impl Wakeups {
         self.all.push(wakeup);
     }
 
-    /// The table.
+    /// Converts the record to a table.
     pub fn table(self) -> PyResult<Table> {
         let all = &self.all;
         let keys = |key: &dyn Fn(&Wakeup) -> Option<u32>| -> Int32Array {

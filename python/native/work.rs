@@ -1,5 +1,5 @@
-//! Whole undertakings: benchmarks with many values, random worlds, golden schedules, published
-//! experiments, recorded traces.
+//! Tasks of the engine as a whole: benchmarks with many values, random worlds, golden schedules,
+//! published experiments, recorded traces.
 
 use crate::errors;
 use crate::interrupt::interruptible;
@@ -20,7 +20,7 @@ use schedlab_trace::read;
 use schedlab_workload::rt_app;
 use std::path::{Path, PathBuf};
 
-/// What came of a benchmark with all of its values.
+/// Results of a benchmark with all of its values.
 #[pyclass(frozen, module = "schedlab._native")]
 pub struct Bench {
     report: BenchReport,
@@ -38,7 +38,7 @@ impl Bench {
     ) -> PyResult<Bench> {
         let prepared = prepared.get();
         let Some(sweep) = prepared.checked.sweep() else {
-            return Err(errors::input(py, "that is a workload; run() runs it"));
+            return Err(errors::input(py, "this is a workload; use run()"));
         };
         let stays = !prepared.policies.is_empty();
         let threads = prepared.policies.threads(threads);
@@ -75,12 +75,12 @@ impl Bench {
         table::sweep(&self.report, figure, Style::plain(width))
     }
 
-    /// A figure as a curve of text; none if there is nothing to draw it over.
+    /// A figure as a curve of text; `None` if there is no axis to draw it over.
     fn curve(&self, figure: &str, width: usize) -> Option<String> {
         curve::chart(&self.report, figure).map(|chart| chart.to_text(Style::plain(width)))
     }
 
-    /// The name of a figure as the report has it.
+    /// The full name of a figure in the report.
     fn figure(&self, name: &str) -> Option<String> {
         self.report.figure_called(name)
     }
@@ -106,24 +106,24 @@ impl Bench {
 /// A rule that a scheduler broke in a random world.
 #[pyclass(frozen, get_all, module = "schedlab._native")]
 pub struct BrokenRule {
-    /// Who.
+    /// Name of the scheduler.
     scheduler: String,
-    /// In which world.
+    /// Seed of the world.
     seed: u64,
     /// The rule.
     rule: String,
-    /// When, ns of virtual time.
+    /// Virtual time, ns.
     at_ns: u64,
-    /// What was seen.
+    /// Description of the violation.
     message: String,
-    /// In which of the world's runs.
+    /// The run of the world in which it occurred.
     turn: String,
-    /// The last events before.
+    /// The last events before it.
     before: Vec<String>,
 }
 
-/// Runs random worlds under each scheduler until one breaks a rule: how many worlds and events
-/// each was run in, and what was broken.
+/// Runs random worlds under each scheduler until one breaks a rule. Returns the number of worlds
+/// and events under each scheduler, and the broken rule.
 #[pyfunction]
 #[pyo3(signature = (schedulers, policies, first_seed, worlds, threads=None))]
 #[allow(clippy::type_complexity)]
@@ -142,11 +142,11 @@ pub fn stress(
     let chosen =
         schedlab_lab::scx::all_fixed(&chosen).map_err(|error| errors::engine(py, None, &error))?;
     if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
-        let message = format!("{}: a random world sets tunables itself", one.choice);
+        let message = format!("{}: random worlds set tunables themselves", one.choice);
         return Err(errors::input(py, message));
     }
     if first_seed.checked_add(worlds).is_none() {
-        return Err(errors::input(py, "the last seed is beyond the largest there is"));
+        return Err(errors::input(py, "the last seed exceeds the largest possible one"));
     }
     let stays = !loaded.is_empty();
     let threads = loaded.threads(threads);
@@ -157,7 +157,7 @@ pub fn stress(
         let one_world = |seed: u64| {
             let world = World::random(seed, &choice);
             let checked = check(&world, &choice);
-            // What was interrupted is not begun again.
+            // An interrupted world is not run again.
             let broken = checked.failure.as_ref().filter(|_| !loaded.is_interrupted());
             let before = broken.map(|failure| {
                 let at_ns = failure.violation.at_ns;
@@ -165,7 +165,7 @@ pub fn stress(
             });
             (checked, before)
         };
-        // A policy that cannot even be made breaks off before there is a world.
+        // If a policy cannot be instantiated, the work ends before there is a world.
         let one = |&seed: &u64| catch_panic(|| one_world(seed));
         let mut broke_off = None;
         interruptible(py, stays, |stop| {
@@ -202,8 +202,8 @@ pub fn stress(
     Ok(rows)
 }
 
-/// What came of a golden schedule: file, scheduler, kernel, slices, where it differs (nothing: it
-/// agrees), part of the CPU time that agrees, and why it could not be replayed.
+/// Verdict about a golden schedule: file, scheduler, kernel, slices, the difference (`None`: it
+/// agrees), the share of CPU time that agrees, and the reason why it could not be replayed.
 type Verdict = (String, String, String, usize, Option<String>, f64, Option<String>);
 
 /// Replays golden schedules.
@@ -243,8 +243,8 @@ pub fn verify(
     Ok(rows)
 }
 
-/// What came of published experiments: each one's id, title and text; the summary; the verdicts as
-/// CSV; each one's values as CSV; what could not be run.
+/// Results of published experiments: id, title and text of each; the summary; the verdicts as CSV;
+/// the values of each as CSV; errors of those that could not be run.
 type Papers = (Vec<(String, String, String)>, String, String, Vec<String>, Vec<String>);
 
 /// Runs published experiments again and judges them.
@@ -297,19 +297,19 @@ fn recorded(path: &Path) -> Result<Trace, String> {
     Ok(books.into_trace())
 }
 
-/// What is asked of a trace, given as JSON with the fields of [`Replay`].
+/// Parses a request about a trace, given as JSON with the fields of [`Replay`].
 fn asked(py: Python<'_>, json: &str) -> PyResult<Replay> {
     serde_json::from_str(json).map_err(|error| errors::input(py, error.to_string()))
 }
 
-/// The files beside a recorded trace that say in which groups tasks were, and what else
-/// `schedlab record` noted.
+/// The files next to a recorded trace with the groups of tasks and the other notes of `schedlab
+/// record`.
 #[pyfunction]
 pub fn beside_trace(path: PathBuf) -> (Option<PathBuf>, Option<PathBuf>) {
     (beside::groups(&path), beside::side(&path))
 }
 
-/// A recorded trace under other schedulers: the answer as `schedlab replay --json` writes it.
+/// Replays a recorded trace under other schedulers: the output of `schedlab replay --json`.
 #[pyfunction]
 #[pyo3(signature = (path, asked, threads=None))]
 pub fn replay(

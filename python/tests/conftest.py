@@ -1,4 +1,4 @@
-"""What several tests need."""
+"""Fixtures that several tests share."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def desktop() -> str:
-    """An evening at the desk."""
+    """The example workload of a desktop."""
     return str(ROOT / "examples" / "desktop.json")
 
 
 @pytest.fixture(scope="session")
 def desktop_runs() -> schedlab.Runs:
-    """The desktop under O(1) and EEVDF, for those who only look."""
+    """Runs of the desktop under O(1), CFS and EEVDF, for tests that only read them."""
     return schedlab.run(str(ROOT / "examples" / "desktop.json"), ["o_1", "cfs", "eevdf"])
 
 
 @pytest.fixture
 def program():
-    """Runs the program of the package, and returns what it printed."""
+    """Runs the program of the package, and returns its output."""
 
     def call(*args: str, status: int = 0) -> str:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Assertions: true ones pass, false ones say what was, when and why."""
+"""Assertions: true ones pass, and false ones state the value, the time and the reason."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def test_tasks_by_name_key_and_pattern(desktop_runs):
     assert tasks["cc"].names == ["cc-0", "cc-1", "cc-2"]
     assert tasks["cc-1"].numbers == [4]
     assert len(tasks["*-0"]) == 5
-    with pytest.raises(KeyError, match="there is no task make; there are audio, video"):
+    with pytest.raises(KeyError, match="there is no task make; the tasks are audio, video"):
         tasks["make"]

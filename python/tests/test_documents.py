@@ -1,4 +1,4 @@
-"""The Python in the documents does what they say it does."""
+"""The Python code in the documents behaves as they state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import schedlab
 
 from conftest import ROOT
 
-#: Blocks of Python, each with the text that follows it, if one does.
+#: Blocks of Python, each with the output that follows it, if any.
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.S)
 
 
@@ -27,7 +27,7 @@ def test_the_python_of(document, tmp_path, monkeypatch):
         pytest.importorskip("matplotlib").use("Agg")
         pytest.importorskip("pandas")
         pytest.importorskip("polars")
-    # They read the repository's examples, and write where they are.
+    # The blocks read the repository's examples, and write into the current directory.
     for name in ("examples", "tests", "papers"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The real kernel as witness: measured here where that is permitted, and recorded ones compared."""
+"""Measurements on the real kernel, if permitted, and comparisons of recorded ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RECORDED = ROOT / "examples" / "live" / "hog-vs-inter-1ms-9ms.json.xz"
 
 @pytest.fixture(scope="module")
 def witness() -> schedlab.Witness:
-    """A measurement of Linux 6.18 beside three simulated runs."""
+    """A measurement of Linux 6.18, compared with three simulated runs."""
     return schedlab.compare(RECORDED, runs=3, placements="cpu0")
 
 
@@ -92,7 +92,7 @@ def test_what_is_wrong_with_a_comparison_is_said(given, wanted):
 def test_what_is_no_measurement_is_refused(tmp_path):
     with pytest.raises(schedlab.InputError, match="nowhere.json"):
         schedlab.compare("nowhere.json")
-    with pytest.raises(schedlab.InputError, match="no measurement"):
+    with pytest.raises(schedlab.InputError, match="not a measurement"):
         schedlab.compare(5)
     torn = tmp_path / "torn.json"
     torn.write_text('{"format": "live-schedule/1", "machine": {')
@@ -107,7 +107,7 @@ HOGS = {"tasks": {"hog": {"loop": -1, "run": 5000}, "nap": {"loop": -1, "run": 5
 
 @pytest.mark.skipif(sys.platform != "linux", reason="SKIPPED: host() needs Linux")
 class TestHost:
-    """On this machine's own kernel."""
+    """Measures on this machine's own kernel."""
 
     def test_a_workload_is_measured_and_compared(self, tmp_path):
         rights = {one["what"]: one["yes"] for one in schedlab.host_probe()["rights"]}
@@ -128,9 +128,9 @@ class TestHost:
         assert json.loads(witness.to_json())["placements"][0]["placement"] == "cpu0"
         with pytest.raises(schedlab.InputError, match="nobody, cpu_ns .* hog-0, nap-0"):
             measured.figure("nobody", "cpu_ns")
-        with pytest.raises(schedlab.InputError, match="there are .*cpu_ns"):
+        with pytest.raises(schedlab.InputError, match="the figures are .*cpu_ns"):
             measured.figure("hog-0", "cpu")
-        with pytest.raises(schedlab.InputError, match="no placement cpu9; there are cpu0"):
+        with pytest.raises(schedlab.InputError, match="no placement cpu9; the placements are cpu0"):
             measured.figure("hog-0", "cpu_ns", placement="cpu9")
 
     @pytest.mark.parametrize(

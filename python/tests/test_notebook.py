@@ -1,4 +1,4 @@
-"""The notebook of the desktop's story runs from beginning to end; its own assertions hold."""
+"""The notebook about the desktop runs from beginning to end; its own assertions hold."""
 
 from __future__ import annotations
 

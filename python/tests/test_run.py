@@ -1,4 +1,4 @@
-"""``schedlab.run``: same results as the command line, errors with places, interrupts."""
+"""``schedlab.run``: the same results as the command line, errors with places, interrupts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_runs_are_indexed_as_people_expect(desktop_runs):
     assert desktop_runs["o_1"].column == "o_1@2.6.0"
     assert desktop_runs["o_1@2.6.0"] is desktop_runs[0]
     assert [run.column for run in desktop_runs] == desktop_runs.schedulers
-    with pytest.raises(KeyError, match="there is no run of bfs; there are o_1@2.6.0"):
+    with pytest.raises(KeyError, match="there is no run of bfs; the runs are o_1@2.6.0"):
         desktop_runs["bfs"]
     assert desktop_runs["cfs"].end_ns == 10**10
     both = schedlab.run({"tasks": {"a": {"run": 1000, "loop": 1}}}, ["eevdf@6.6", "eevdf"])
@@ -91,7 +91,7 @@ def test_tables_hold_what_the_document_holds(desktop_runs):
     assert desktop_runs.tasks.columns[:3] == ["scheduler", "task", "name"]
     assert len(desktop_runs.tasks) == 3 * len(run.tasks)
     assert set(desktop_runs.wakeups["scheduler"]) == set(desktop_runs.schedulers)
-    with pytest.raises(KeyError, match="there is no column start; there are cpu"):
+    with pytest.raises(KeyError, match="there is no column start; the columns are cpu"):
         slices["start"]
 
 
@@ -129,7 +129,7 @@ def test_frames_of_other_libraries(desktop_runs):
     table = pyarrow.table(slices)
     assert table.schema.metadata == {b"schedlab.schema": b"slices/1"}
     assert table["end_ns"].to_pylist() == slices["end_ns"].tolist()
-    # Without a copy: it is the memory that numpy sees, and the engine's.
+    # Without a copy: numpy uses the engine's memory.
     address = table["end_ns"].chunk(0).buffers()[1].address
     assert address == slices["end_ns"].__array_interface__["data"][0]
     whole = desktop_runs.slices.to_polars()
@@ -149,7 +149,7 @@ def test_what_is_wrong_has_a_place(tmp_path):
         schedlab.run({"tasks": {"a": {"run": 1}}}, "cfz")
     with pytest.raises(schedlab.InputError, match="nowhere.json"):
         schedlab.run("nowhere.json", "cfs")
-    with pytest.raises(schedlab.InputError, match="no such benchmark; there are .*hackbench"):
+    with pytest.raises(schedlab.InputError, match="no such benchmark; the benchmarks are .*hackbench"):
         schedlab.run("hackbensh", "cfs")
     with pytest.raises(schedlab.InputError, match="did you mean sched_latency_ns"):
         schedlab.run({"tasks": {"a": {"run": 1, "loop": 1}}}, "cfs", set={"sched_latenci_ns": 1})
@@ -165,7 +165,7 @@ def test_what_is_wrong_has_a_place(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"cpus": 0}, "cpus is 0"),
         ({"cpus": "2"}, "cpus is '2'"),
@@ -176,14 +176,14 @@ def test_what_is_wrong_has_a_place(tmp_path):
         ({"costs": "x"}, "costs is 'x'"),
         ({"costs": {"switch": "x"}}, "costs.'switch'. is 'x'"),
         ({"groups": {"/x": {}}}, "/x has no settings"),
-        ({"users": {"a": None}}, "name a user"),
+        ({"users": {"a": None}}, "give a name"),
         ({"users": 3}, "users is 3"),
         ({"set": 3}, "set is 3"),
-        ({"set": {"sched_latency_ns": b"ab"}}, "is no value"),
+        ({"set": {"sched_latency_ns": b"ab"}}, "is not a value"),
         ({"at": 3}, "at is 3"),
         ({"timetable": 3}, "timetable is 3"),
         ({"duration": float("nan")}, "duration is nan"),
-        ({"parameters": {"x": 1}}, "parameters are a benchmark's"),
+        ({"parameters": {"x": 1}}, "parameters apply to benchmarks"),
         ({"nohz": "no"}, "nohz is 'no'"),
         ({"record": "no"}, "record is 'no'"),
         ({"user_groups": "no"}, "user_groups is 'no'"),
@@ -195,8 +195,8 @@ def test_what_is_wrong_has_a_place(tmp_path):
         ({"set": {1: 1}}, "by name"),
     ],
 )
-def test_nothing_that_is_given_is_dropped_silently(given, told):
-    with pytest.raises(schedlab.InputError, match=told) as caught:
+def test_nothing_that_is_given_is_dropped_silently(given, message):
+    with pytest.raises(schedlab.InputError, match=message) as caught:
         schedlab.run({"tasks": {"a": {"run": 1, "loop": 1}}}, "cfs", **given)
     assert "plan:" not in str(caught.value)
 
@@ -234,9 +234,9 @@ def test_files_are_written_whole_and_nothing_else_is_replaced(desktop_runs, tmp_
 
 def test_what_is_asked_of_a_run_must_be_there(desktop_runs):
     run = desktop_runs["cfs"]
-    for ask, told in (
+    for ask, message in (
         (lambda: run.explain(worst=0), "worst is 0"),
-        (lambda: run.explain(at=1, worst=1), "two questions"),
+        (lambda: run.explain(at=1, worst=1), "exclude each other"),
         (lambda: run.explain(cpu=1), "give at, too"),
         (lambda: run.explain(worst=10**30), "worst is 1"),
         (lambda: run.explain(wakeup=0), "wakeup is 0"),
@@ -247,7 +247,7 @@ def test_what_is_asked_of_a_run_must_be_there(desktop_runs):
         (lambda: run.tasks["audio"].share(between=(2, 1)), "a later one"),
         (lambda: run.tasks["audio"].share(between=(0, 1e6)), "the run goes from 0"),
     ):
-        with pytest.raises(schedlab.InputError, match=told):
+        with pytest.raises(schedlab.InputError, match=message):
             ask()
 
 
@@ -302,7 +302,7 @@ def test_reports_traces_and_explanations(desktop_runs, tmp_path, program, deskto
     desktop_runs["cfs"].trace(tmp_path / "r.txt")
     program("run", desktop, "-s", "cfs", "--trace", str(tmp_path / "cli.txt"))
     assert (tmp_path / "r.txt").read_bytes() == (tmp_path / "cli.txt").read_bytes()
-    with pytest.raises(schedlab.InputError, match="its ending says no format"):
+    with pytest.raises(schedlab.InputError, match="its extension names no format"):
         desktop_runs["cfs"].trace(tmp_path / "r.xyz")
     said = desktop_runs["cfs"].explain(at=2.5)
     theirs = program("explain", desktop, "-s", "cfs", "--at", "2.5s")

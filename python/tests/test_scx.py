@@ -1,4 +1,4 @@
-"""sched_ext policies, compiled BPF objects, wherever a scheduler's name may stand."""
+"""sched_ext policies, compiled BPF objects, wherever a scheduler's name is accepted."""
 
 from __future__ import annotations
 

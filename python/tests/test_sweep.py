@@ -1,4 +1,4 @@
-"""Sweeps: what is varied, that the results do not depend on who makes them, what is refused."""
+"""Sweeps: axes, independence of the results from the engine, refused requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import schedlab
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Two hogs and a film, for half a second: a run takes less than a millisecond.
+#: Two hogs and a video, for half a second: a run takes less than a millisecond.
 WORKLOAD = {
     "global": {"duration": 1},
     "tasks": {
@@ -142,36 +142,36 @@ def test_a_benchmark_is_swept():
 
 
 @pytest.mark.parametrize(
-    ("grid", "given", "told"),
+    ("grid", "given", "message"),
     [
         ({"sched_latncy_ns": [1]}, {}, "no tunable"),
         ({"sched_latency_ns": [6e6, 1]}, {}, "it must be"),
         ({"workload.tasks.vido.run": [1]}, {}, "did you mean `video`"),
         ({"cpus": []}, {}, "no values"),
-        ({"cpus": 4}, {}, "no list of values"),
+        ({"cpus": 4}, {}, "neither a list of values"),
         ({}, {}, "nothing varies"),
         ({"cpus": [1]}, {"metrics": "key_jobs(vido)"}, "did you mean video"),
         ({"cpus": [1]}, {"metrics": "throughputt"}, "did you mean throughput"),
-        ({"cpus": [1]}, {"engine": "rya"}, "there are"),
-        ({"cpus": [1]}, {"engine": 5}, "is no engine"),
+        ({"cpus": [1]}, {"engine": "rya"}, "the engines are"),
+        ({"cpus": [1]}, {"engine": 5}, "is not an engine"),
         ({"cpus": {"from": 1, "to": 4}}, {}, "a grid needs values"),
         ({"scheduler": ["cfs", "csf"]}, {}, "csf"),
-        ({"scheduler": ["cfs", "o_1"]}, {"schedulers": "eevdf"}, "scheduler varies, and is given"),
-        ({"cpus": [1, 2]}, {"cpus": 4}, "cpus varies, and is given"),
-        ({"cpus": [1, 2]}, {"points": [[1]], "samples": 3}, "cannot be drawn, too"),
+        ({"scheduler": ["cfs", "o_1"]}, {"schedulers": "eevdf"}, "scheduler varies, and is also given"),
+        ({"cpus": [1, 2]}, {"cpus": 4}, "cpus varies, and is also given"),
+        ({"cpus": [1, 2]}, {"points": [[1]], "samples": 3}, "have no effect"),
         ({"cpus": [1, 2]}, {"points": [3]}, "points must be lists"),
         ({"cpus": [1, 2]}, {"sample_seed": 3}, "no effect on a grid"),
-        ({"cpus": [1, 2]}, {"address": "x"}, "address is of a cluster"),
+        ({"cpus": [1, 2]}, {"address": "x"}, "address applies to clusters"),
         ({"cpus": [1, 2]}, {"workers": 0}, "workers is 0"),
-        ({"cpus": [print]}, {}, "is no value that can vary"),
-        ({"cpus": [float("nan")]}, {}, "nan is no number"),
+        ({"cpus": [print]}, {}, "cannot vary"),
+        ({"cpus": [float("nan")]}, {}, "nan is not a finite number"),
         ({5: [1]}, {}, "must be a dict by name"),
         ([1], {}, "must be a dict by name"),
     ],
 )
-def test_a_mistake_is_told_before_anything_runs(grid, given, told):
+def test_a_mistake_is_told_before_anything_runs(grid, given, message):
     given = {"schedulers": None if "scheduler" in grid else "cfs", **given}
-    with pytest.raises(schedlab.InputError, match=told):
+    with pytest.raises(schedlab.InputError, match=message):
         schedlab.sweep(WORKLOAD, grid, **given)
 
 
@@ -198,14 +198,14 @@ def test_a_file_is_swept_as_the_program_does(program, tmp_path):
     assert done.to_csv() == program("sweep", str(file), "--format", "csv")
     assert done.table() == program("sweep", str(file))
     for more in ({"repeat": 3}, {"sample": "latin"}, {"sample_seed": 2}, {"cpus": 2}):
-        with pytest.raises(schedlab.InputError, match=f"{next(iter(more))} cannot be given beside"):
+        with pytest.raises(schedlab.InputError, match=f"{next(iter(more))} cannot be given with"):
             schedlab.sweep(file, **more)
-    # What Python began the program goes on with, and the other way round.
+    # The program continues a sweep that Python began, and vice versa.
     schedlab.sweep(file, out=tmp_path / "out", parts="csv")
     again = [sys.executable, "-m", "schedlab", "sweep", str(file), "--output",
              str(tmp_path / "out"), "--parts", "csv"]
-    told = subprocess.run(again, capture_output=True, text=True, check=True).stderr
-    assert "are there already" in told
+    message = subprocess.run(again, capture_output=True, text=True, check=True).stderr
+    assert "are there already" in message
     as_json = tmp_path / "s.json"
     as_json.write_text(json.dumps({
         "workload": "w.json", "schedulers": ["round_robin", "cfs"],
@@ -220,7 +220,7 @@ def test_a_file_is_swept_as_the_program_does(program, tmp_path):
     assert len(program("sweep", str(file), "--format", "csv").splitlines()) == 17
 
 
-#: A script that sweeps 2,000 runs on an engine, as people write one.
+#: A script that sweeps 2,000 runs on an engine, as a user would write it.
 SCRIPT = """
     import os, sys, pathlib
     import schedlab
@@ -241,7 +241,7 @@ SCRIPT = """
 
 
 def workers_of(pid: int, mark: str) -> list[int]:
-    """The processes below ``pid`` whose command line has ``mark``."""
+    """The processes below ``pid`` with ``mark`` in their command lines."""
     parents, commands = {}, {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -281,7 +281,7 @@ def test_a_cluster_that_loses_a_worker_makes_the_same_bytes(tmp_path, engine, mo
         text=True, env=environment,
     ) as running:
         killed = 0
-        # A worker dies as soon as the first results of the cluster are there.
+        # A worker dies as soon as the first results of the cluster exist.
         while running.poll() is None and not killed:
             if len(files(out)) > 1:
                 for worker in workers_of(running.pid, mark)[:1]:

@@ -1,4 +1,4 @@
-"""Tuning: what is searched, how it is judged, what is told, what is refused."""
+"""Tuning: searches, their verdicts, reports, refused requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def small(**more):
 
 def test_a_search_finds_what_is_plainly_better():
     found = small()
-    # Hogs with nice 10 leave video nearly alone.
+    # Hogs with nice 10 leave the CPU mostly to the video.
     assert found.found, found.report()
     assert found.held_out["tpe"].ratios[0][0] < 0.9
     assert found.settings["set.nice:hog"] > 0
@@ -86,15 +86,15 @@ def test_that_nothing_better_was_found_is_said_plainly():
 
 
 def test_edges_and_what_was_left_out_are_told():
-    # For video's own waiting nothing is better than not to be nice.
+    # For the video's own wait, nice 0 is best.
     found = small(space={"nice:video": {"from": 0, "to": 10}}, budget=40)
     assert "at the lower edge of its range (0 to 10)" in " ".join(found.warnings)
-    # Long slices mean few switches, and long waits.
+    # Long slices cause few switches, and long waits.
     found = schedlab.tune(
         WORKLOAD, "cfs", "minimize switches_involuntary", budget=2, seeds=1, held_out_seeds=2,
         duration=0.5, space={"sched_latency_ns": ["200ms"]},
     )
-    assert any("not asked for, and worse: wait_max" in one for one in found.warnings)
+    assert any("side effect: wait_max is worse" in one for one in found.warnings)
 
 
 def test_the_scheduler_itself_is_searched_for():
@@ -149,13 +149,13 @@ def test_hopeless_runs_end_in_their_middle():
     ended = [trial for trial in found.trials["tpe"] if trial.pruned]
     assert 0 < len(ended) < 40 and not found.best["tpe"].pruned
     assert f"({len(ended)} of them ended early)" in found.report()
-    # The first ones have nothing to be compared with; whoever ended came to the last rung it has.
+    # The first runs have no others to be compared with; a run that ended reached its last rung.
     assert not any(trial.pruned for trial in found.trials["tpe"][:8])
     assert all(min(len(way) for way in trial.passed[0]) < 2 or trial.passed[0][0][1] is not None
                for trial in ended)
     again = small(budget=40, yardsticks=[], threads=1)
     assert again.trials == found.trials
-    # One goal only can be compared on the way, and only one that the engine knows.
+    # Only a single objective that the engine knows can be compared before the end.
     both = schedlab.tune(
         WORKLOAD, "cfs", [GOAL, "maximize key_cpu(hog)"], space=SPACE, budget=24, seeds=1,
         held_out_seeds=2, duration=0.5,
@@ -184,7 +184,7 @@ def test_a_callable_is_a_goal():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"objective": "waitingg"}, "no metric"),
         ({"objective": "2 * key_wait(video)"}, "minimize or maximize"),
@@ -192,17 +192,17 @@ def test_a_callable_is_a_goal():
         ({"subject_to": "throughput"}, "write it as EXPRESSION >= LIMIT"),
         ({"subject_to": "throughput >= x % of default"}, "x"),
         ({"sampler": "bayes"}, "there is no sampler bayes"),
-        ({"sampler": "cmaes", "space": {"cpus": [1, 2]}}, "takes numbers only"),
+        ({"sampler": "cmaes", "space": {"cpus": [1, 2]}}, "supports numbers only"),
         ({"budget": 0}, "budget is 0"),
         ({"space": None}, "space is missing"),
         ({"space": {"sched_latncy_ns": {"from": 1, "to": 2}}}, "no tunable"),
-        ({"space": {"nice:hog": {"from": 1, "to": 2, "at_most": "x"}}}, "at_most names an axis"),
+        ({"space": {"nice:hog": {"from": 1, "to": 2, "at_most": "x"}}}, "at_most must name an earlier axis"),
         ({"space": {"sched_latency_ns": {"from": "1ms", "to": "60ms"},
                     "sched_min_granularity_ns": {"from": "2ms", "to": "60ms",
                                                  "at_most": "sched_latency_ns"}}},
-         "begins at 2e.06, and is to be at most"),
+         "begins at 2e.06, but must be at most"),
         ({"space": {"nice:hog": {"from": 0, "to": 5},
-                    "nice:video": {"values": [1, 2], "at_most": "nice:hog"}}}, "is for ranges"),
+                    "nice:video": {"values": [1, 2], "at_most": "nice:hog"}}}, "applies to ranges"),
         ({"space": {"nice:hog": {"from": 0, "to": 5, "only": ["cfs"]}}}, "several schedulers"),
         ({"space": {"nice:hog": {"from": 0, "to": 5, "only": 3}}}, "must name schedulers"),
         ({"space": {"seed": {"from": 0, "to": 5}}}, "axis seed: a search changes settings"),
@@ -210,7 +210,7 @@ def test_a_callable_is_a_goal():
         ({"space": 3}, "must be a dict"),
         ({"objective": 3}, "objective is 3"),
         ({"subject_to": 3}, "subject_to is 3"),
-        ({"prune": "no"}, "true or false"),
+        ({"prune": "no"}, "True or False"),
         ({"title": 3}, "title is 3"),
         ({"yardsticks": [3]}, "yardsticks has 3"),
         ({"repeat": 3}, "number of seeds"),
@@ -221,9 +221,9 @@ def test_a_callable_is_a_goal():
         ({"held_out": 3}, "held_out is 3"),
     ],
 )
-def test_a_mistake_is_told_before_anything_runs(given, told):
+def test_a_mistake_is_told_before_anything_runs(given, message):
     objective = given.pop("objective", GOAL)
-    with pytest.raises(schedlab.InputError, match=told):
+    with pytest.raises(schedlab.InputError, match=message):
         schedlab.tune(WORKLOAD, "cfs", objective, **{"space": SPACE, **given})
 
 
@@ -286,12 +286,12 @@ def test_the_program_tunes_a_file(program, tmp_path):
     program("tune", str(file), status=2)
     with pytest.raises(schedlab.InputError, match=r"t.toml:\d+:\d+: .*hgo"):
         schedlab.tune(file)
-    with pytest.raises(schedlab.InputError, match="t.toml says what is run: sampler cannot"):
+    with pytest.raises(schedlab.InputError, match="t.toml specifies the runs: sampler cannot"):
         schedlab.tune(file, sampler="random")
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ("workloads = 3", ":1:1: workloads is 3"),
         ('seeds = "x"', ":2:1: seeds is 'x'"),
@@ -299,7 +299,7 @@ def test_the_program_tunes_a_file(program, tmp_path):
         ("axis = 3", ":2:1: axis must be tables"),
         ("[[axis]]\nname = 3", ":3:3: an .*axis.* has no name"),
         ('machine = ["x"]', ":2:1: machine is"),
-        ("duration = nan", ":2:12: nan is no number"),
+        ("duration = nan", ":2:12: nan is not a finite number"),
         ('cpus = "two"', ":2:1: cpus is 'two'"),
         ("set = 3", ":2:1: set is 3"),
         ("at = 3", ":2:1: at is 3"),
@@ -308,7 +308,7 @@ def test_the_program_tunes_a_file(program, tmp_path):
         ('[[axis]]\nname = "cpus"\nfrom = 2\nto = 4\nonly = ["nope"]', ":4:8: axis cpus: only"),
     ],
 )
-def test_a_wrong_file_is_told_by_its_place(tmp_path, wrong, told):
+def test_a_wrong_file_is_told_by_its_place(tmp_path, wrong, message):
     (tmp_path / "w.json").write_text(json.dumps(WORKLOAD))
     first = "" if wrong.startswith("workloads") else 'workloads = "w.json"\n'
     own = 'objective = "minimize wait_mean"\n'
@@ -318,9 +318,9 @@ def test_a_wrong_file_is_told_by_its_place(tmp_path, wrong, told):
     file.write_text(f"{first}{head}" + (f"[[{rest}" if rest else "") + f"\n{table}")
     text = file.read_text()
     at = text.find("[[")
-    # The objective stands above all tables, and below what is wrong.
+    # The objective stands before all tables, and after the mistake.
     file.write_text(text + own if at < 0 else text[:at] + own + text[at:])
-    with pytest.raises(schedlab.InputError, match="t.toml" + told):
+    with pytest.raises(schedlab.InputError, match="t.toml" + message):
         schedlab.tune(file, budget=1)
 
 
@@ -331,7 +331,7 @@ def test_a_storage_is_of_one_search(tmp_path):
     with pytest.raises(schedlab.InputError, match="holds another search"):
         small(budget=4, storage=storage, space=loose)
     storage.write_text("no journal\n")
-    with pytest.raises(schedlab.InputError, match="tune.log:1: it is no storage"):
+    with pytest.raises(schedlab.InputError, match="tune.log:1: it is not a storage"):
         small(budget=4, storage=storage)
     calls = tmp_path / "calls.log"
     for goal, is_other in ((lambda row: row["w"], False), (lambda row: row["w"] * 2, True)):

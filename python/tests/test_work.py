@@ -1,4 +1,4 @@
-"""Benchmarks, random worlds, golden schedules, experiments, traces: same as the command line."""
+"""Benchmarks, random worlds, golden schedules, experiments, traces: as on the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import schedlab
 
 from conftest import ROOT
 
-#: A recording.
+#: A recorded trace.
 DESK = ROOT / "examples" / "traces" / "desk.xz"
 
 
@@ -70,14 +70,14 @@ def test_a_plan_says_all_of_a_benchmark(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("work", "told"),
+    ("work", "message"),
     [
         (lambda: schedlab.stress("cfs", worlds=-1), "worlds is -1"),
         (lambda: schedlab.stress("cfs", threads=0), "threads is 0"),
         (lambda: schedlab.testing.check_policy("cfs", first_seed=-1), "first_seed is -1"),
         (lambda: schedlab.verify(5), "paths is 5"),
         (lambda: schedlab.papers(5), "ids is 5"),
-        (lambda: schedlab.bench(5), "is no benchmark"),
+        (lambda: schedlab.bench(5), "is neither a benchmark"),
         (lambda: schedlab.bench("hackbench", threads=-1), "threads is -1"),
         (lambda: schedlab.replay(DESK, set=5), "set is 5"),
         (lambda: schedlab.replay(DESK, seeds=-1), "seeds is -1"),
@@ -86,20 +86,20 @@ def test_a_plan_says_all_of_a_benchmark(tmp_path):
         (lambda: schedlab.replay(DESK, cpus="x"), "cpus is 'x'"),
     ],
 )
-def test_wrong_kinds_are_told(work, told):
-    with pytest.raises(schedlab.InputError, match=told):
+def test_wrong_kinds_are_told(work, message):
+    with pytest.raises(schedlab.InputError, match=message):
         work()
 
 
 def test_an_interrupt_ends_a_benchmark_and_a_policys_run(desktop):
     class First(schedlab.Policy):
-        """Whoever came first."""
+        """First come, first served."""
 
         def pick(self, cpu):
             return self.ready.pop(cpu)
 
     class Endless(schedlab.Policy):
-        """Never answers."""
+        """Never returns."""
 
         def pick(self, cpu):
             while True:

@@ -1,54 +1,54 @@
-//! Using up a given amount of CPU time without system calls.
+//! Consuming a given amount of CPU time without system calls.
 //!
-//! The thread looks at the clock until its time is over, and moves the end by whatever time it did
-//! not have a CPU. The kernel says when that was: it records the thread's switches in a ring of the
-//! thread's own ([`SwitchRing`]), and a look at whether there is anything new is one load. Where
-//! the ring is not to be had, gaps between two looks that are longer than a tick's are taken for
-//! it.
+//! The thread reads the clock until its time is over, and postpones the end by any time during
+//! which it had no CPU. The kernel reports those times: it records the thread's switches in a ring
+//! buffer of the thread's own ([`SwitchRing`]), and checking for new records is a single load.
+//! Without a ring, a gap between two readings that is longer than a tick's counts as time without a
+//! CPU.
 //!
-//! The thread's CPU clock would be exact too, but reading it is a system call at which the kernel
+//! The thread's CPU clock would be exact, too. But reading it is a system call at which the kernel
 //! charges the thread: slices would end there and not at the tick.
 
 use crate::switches::Slices;
 use crate::sys::{self, SwitchRing};
 
-/// Burns CPU time, and notes where the thread ran meanwhile.
+/// Consumes CPU time, and records where the thread ran meanwhile.
 #[derive(Debug)]
 pub struct Burner {
     ring: Option<SwitchRing>,
-    /// Without a ring: from this length on a gap is time without a CPU, ns.
+    /// Without a ring: length from which a gap counts as time without a CPU, ns.
     gap_ns: u64,
-    /// Where the thread ran, if the ring says so.
+    /// Where the thread ran, if there is a ring.
     pub slices: Slices,
-    /// Without a ring: gaps that were taken for time without a CPU.
+    /// Without a ring: number of gaps counted as time without a CPU.
     pub gaps: u64,
-    /// CPU time used up so far, ns.
+    /// CPU time consumed so far, ns.
     pub burned_ns: u64,
 }
 
 impl Burner {
-    /// For the calling thread. Without a ring `gap_ns` counts.
+    /// Creates a burner for the calling thread. `gap_ns` applies without a ring.
     pub fn new(ring: Option<SwitchRing>, gap_ns: u64) -> Burner {
         let mut slices = Slices::default();
         slices.done.reserve(1024);
         Burner { ring, gap_ns, slices, gaps: 0, burned_ns: 0 }
     }
 
-    /// Whether the kernel tells when the thread had no CPU.
+    /// Whether the kernel reports when the thread had no CPU.
     pub fn has_ring(&self) -> bool {
         self.ring.is_some()
     }
 
-    /// Uses up `ns` of CPU time. False: the clock has come to `until_ns` before.
+    /// Consumes `ns` of CPU time. Returns `false` if the clock reached `until_ns` first.
     pub fn burn(&mut self, ns: u64, until_ns: u64) -> bool {
         let start_ns = sys::now_ns();
         let mut end_ns = start_ns.saturating_add(ns);
         let mut before_ns = start_ns;
-        // What the thread had no CPU for, ns.
+        // Time during which the thread had no CPU, ns.
         let mut away_ns = 0;
         loop {
             let now_ns = sys::now_ns();
-            // Switches after the clock was read move the end, too: so none is missed.
+            // Switches after the clock was read postpone the end, too, so that none is missed.
             match &mut self.ring {
                 Some(ring) => {
                     if ring.head() != ring.seen() {
@@ -76,7 +76,7 @@ impl Burner {
         }
     }
 
-    /// Takes what the ring has, so that it does not overflow.
+    /// Reads all records from the ring, so that it does not overflow.
     pub fn catch_up(&mut self) {
         if let Some(ring) = &mut self.ring {
             let slices = &mut self.slices;
@@ -86,7 +86,7 @@ impl Burner {
         }
     }
 
-    /// Forgets what was before.
+    /// Discards everything recorded so far.
     pub fn restart(&mut self) {
         self.catch_up();
         self.slices.restart();
@@ -116,7 +116,7 @@ mod tests {
         let end_ns = sys::now_ns();
         burner.catch_up();
         burner.slices.close(end_ns);
-        // The first slice has begun before, and was not seen to.
+        // The first slice began earlier, and its beginning was not recorded.
         let slices = &burner.slices.done;
         let off_ns: u64 = slices.windows(2).map(|pair| pair[1].start_ns - pair[0].end_ns).sum();
         assert!(end_ns - start_ns - off_ns >= 5_000_000, "{off_ns} of {}", end_ns - start_ns);

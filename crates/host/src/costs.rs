@@ -4,47 +4,47 @@ use crate::tick::Tick;
 use schedlab_measure::histogram::percentile_of_sorted;
 use serde::{Deserialize, Serialize};
 
-/// What was measured, ns.
+/// Measured costs, ns.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Costs {
-    /// Each is the median of so many repetitions.
+    /// Number of repetitions, of which each figure is the median.
     pub repetitions: u32,
     /// A reading of the clock, without a system call.
     pub clock: f64,
-    /// A system call that does nothing.
+    /// A system call without work.
     pub null_call: f64,
-    /// `sched_yield` where nobody else is.
+    /// `sched_yield` while no other thread is runnable.
     pub yield_alone: f64,
-    /// `sched_yield` between two threads of one CPU: with a switch.
+    /// `sched_yield` between two threads on one CPU, with a switch.
     pub yield_between_two: f64,
-    /// A futex wakeup of a thread on the same CPU, until that runs.
+    /// A futex wakeup of a thread on the same CPU, until that thread runs.
     pub futex_hop: f64,
-    /// A byte through a pipe to a thread on the same CPU, until that has it.
+    /// A byte sent through a pipe to a thread on the same CPU, until that thread has received it.
     pub pipe_hop: f64,
-    /// From a timer's end to the thread's next look at the clock, over a thread that computes;
-    /// quantiles.
+    /// From a timer's expiry to the thread's next reading of the clock, over a thread that
+    /// computes; quantiles.
     pub timer_latency: Option<Latency>,
-    /// The same where the CPU idled for 1 ms.
+    /// Like `timer_latency`, on a CPU that has idled for 1 ms.
     pub idle_timer_latency: Option<Latency>,
-    /// A futex wakeup of a thread on another CPU that idles: the waker's call, less one that wakes
-    /// nobody.
+    /// A futex wakeup of a thread on another, idle CPU: the waker's call, less a call that wakes no
+    /// thread.
     pub wake_remote_call: Option<f64>,
-    /// The same, from before the call until the woken thread runs; quantiles.
+    /// The same wakeup, from before the call until the woken thread runs; quantiles.
     pub wake_remote_latency: Option<Latency>,
-    /// The tick, if it was seen.
+    /// The tick, if it was found.
     pub tick: Option<Tick>,
-    /// The share of the time that a computing thread lost to gaps shorter than 100 us: interrupts.
+    /// Share of the time that a computing thread lost to gaps shorter than 100 us: interrupts.
     pub interrupted: f64,
 }
 
-/// Quantiles of latencies, each a share and ns.
+/// Quantiles of latencies, each with a share and ns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Latency {
-    /// What the thread that slept was: `fifo 90`, `nice -20` ...
+    /// Scheduling of the thread that slept: `fifo 90`, `nice -20` ...
     pub of: String,
-    /// How many.
+    /// Number of latencies.
     pub count: usize,
-    /// `[share, ns]`, rising.
+    /// `[share, ns]`, ascending.
     pub quantiles: Vec<(f64, u64)>,
 }
 

@@ -4,7 +4,7 @@ use crate::facts::format_cpus;
 use crate::prepared::Prepared;
 use schedlab_workload::Start;
 
-/// A name within a line of a table: with what would end the line spelled out.
+/// Escapes the control characters of a name, so that it stays within a line of a table.
 pub(crate) fn in_line(name: &str) -> String {
     let spell = |char: char| match char.is_control() {
         true => char.escape_default().to_string(),
@@ -14,14 +14,14 @@ pub(crate) fn in_line(name: &str) -> String {
 }
 
 impl Prepared {
-    /// What would be set, line by line.
+    /// Describes what would be set, line by line.
     pub fn describe(&self) -> String {
         let mut lines = vec![];
         let facts = &self.probe.facts;
         let options = &self.options;
         let length = match self.model.global.duration_ns {
             Some(ns) => format!("{} s", ns as f64 / 1e9),
-            None => "until its tasks have ended".into(),
+            None => "until its last task has ended".into(),
         };
         lines.push(format!(
             "{} under Linux {}, on CPUs {}, {length}, {} quiet runs of at most {} (noise up to {} \
@@ -34,7 +34,7 @@ impl Prepared {
             options.noise_limit * 100.0,
             match options.start {
                 Start::Wake => "waking",
-                Start::Fork => "being made",
+                Start::Fork => "being forked",
             }
         ));
         lines.push(match &self.probe.home {

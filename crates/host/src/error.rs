@@ -1,13 +1,13 @@
-//! Why there is no measurement: [`Error`].
+//! Reasons why there is no measurement: [`Error`].
 
 use std::fmt;
 
-/// Why there is no measurement.
+/// The reason why there is no measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Error {
-    /// What was asked for cannot be done, and why.
+    /// The request cannot be met, for this reason.
     Refused(String),
-    /// Somebody ended it.
+    /// The measurement was interrupted.
     Interrupted,
 }
 

@@ -1,5 +1,5 @@
-//! What there is to know of the host: kernel, tick rate, topology, settings, what disturbs
-//! measurements. Read from files; every reader takes a root directory, so that tests can make one.
+//! Facts about the host: kernel, tick rate, topology, settings, sources of disturbance. They are
+//! read from files; every reader takes a root directory, so that tests can provide one.
 
 use crate::sys;
 use flate2::read::GzDecoder;
@@ -9,14 +9,14 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Numbers of capabilities.
+/// Number of the capability `CAP_IPC_LOCK`.
 pub const CAP_IPC_LOCK: u32 = 14;
-/// See above.
+/// Number of the capability `CAP_SYS_NICE`.
 pub const CAP_SYS_NICE: u32 = 23;
-/// See above.
+/// Number of the capability `CAP_PERFMON`.
 pub const CAP_PERFMON: u32 = 38;
 
-/// A file below `root`, as text without the line's end.
+/// The text of a file below `root`, without the end of the line.
 fn text(root: &Path, path: &str) -> Option<String> {
     fs::read_to_string(root.join(path)).ok().map(|text| text.trim_end().to_string())
 }
@@ -33,8 +33,8 @@ pub fn has_capability(capability: u32) -> bool {
     mask >> capability & 1 == 1
 }
 
-/// A list of CPUs as files of `/sys` and `/proc` have it, rising: `0-3,8`, or nothing. None: it is
-/// none.
+/// Parses a list of CPUs in the format of `/sys` and `/proc`: `0-3,8`, or nothing. The result is
+/// ascending. `None`: the text is not such a list.
 pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
     let text = text.trim();
     if text.is_empty() {
@@ -46,49 +46,49 @@ pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// CPUs as the kernel writes them.
+/// Formats CPUs as the kernel does.
 pub fn format_cpus(cpus: &[u32]) -> String {
     let cpus: Vec<CpuId> = cpus.iter().copied().map(CpuId).collect();
     cpu_set::cpu_list(&cpus)
 }
 
-/// Where a CPU is, by numbers that matter in being equal or not.
+/// The position of a CPU in the topology. Only the equality of numbers matters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Which.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// Its core.
+    /// Number of its core.
     pub core: u32,
-    /// Its last-level cache, by the first CPU that shares it.
+    /// Its last-level cache, identified by the first CPU that shares it.
     pub cache: u32,
-    /// Its package.
+    /// Number of its package.
     pub package: u32,
-    /// Its memory node.
+    /// Number of its memory node.
     pub node: u32,
 }
 
-/// The host.
+/// Facts about the host.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Facts {
     /// The kernel's release.
     pub release: String,
     /// The architecture's name.
     pub arch: String,
-    /// Whether a hypervisor shows itself.
+    /// Whether a hypervisor is detected.
     pub virtual_machine: bool,
-    /// CPUs that are on line.
+    /// CPUs that are online.
     pub cpus: Vec<u32>,
-    /// Where they are.
+    /// Positions of the CPUs.
     pub places: Vec<Place>,
-    /// Ticks a second, and where that is known from.
+    /// Ticks per second, and the source of that number.
     pub hz: Option<(u32, String)>,
-    /// What was read of the kernel's configuration.
+    /// Options of the kernel's configuration, as far as it can be read.
     pub config: BTreeMap<String, bool>,
-    /// `none (dynamic)`, `voluntary` ..., and where that is known from.
+    /// `none (dynamic)`, `voluntary` ..., and the source of that.
     pub preempt: String,
     /// The base slice, ns.
     pub base_slice_ns: Option<u64>,
-    /// `/sys/kernel/debug/sched/features`, if it may be read.
+    /// `/sys/kernel/debug/sched/features`, if it can be read.
     pub features: Option<String>,
     /// `kernel.sched_autogroup_enabled`.
     pub autogroup: Option<bool>,
@@ -99,13 +99,13 @@ pub struct Facts {
     pub deadline_period_us: Option<(u64, u64)>,
     /// `kernel.perf_event_paranoid`.
     pub perf_event_paranoid: Option<i64>,
-    /// The governors of the CPUs' frequencies, if there are any.
+    /// The frequency governors of the CPUs, if there are any.
     pub governors: Vec<String>,
-    /// Whether it runs on a battery.
+    /// Whether the host runs on battery.
     pub on_battery: bool,
 }
 
-/// Options of the kernel's configuration that results tell of.
+/// Options of the kernel's configuration that results contain.
 const CONFIG: [&str; 7] = [
     "FAIR_GROUP_SCHED",
     "CFS_BANDWIDTH",
@@ -117,7 +117,7 @@ const CONFIG: [&str; 7] = [
 ];
 
 impl Facts {
-    /// Of this machine. `root` is where `/proc`, `/sys` and `/boot` are.
+    /// Reads the facts of this machine. `root` contains `/proc`, `/sys` and `/boot`.
     pub fn of(root: &Path) -> Facts {
         let uname = rustix::system::uname();
         let release = uname.release().to_string_lossy().into_owned();
@@ -156,12 +156,12 @@ impl Facts {
         }
     }
 
-    /// CPUs of the machine, counted from 0 to the last that is there.
+    /// Number of CPUs from 0 to the last one that exists.
     pub fn machine_cpus(&self) -> u32 {
         self.cpus.last().map_or(1, |&last| last + 1)
     }
 
-    /// Whether cores have several threads.
+    /// Whether cores have several hardware threads.
     pub fn has_smt(&self) -> bool {
         let core = |place: &Place| (place.package, place.core);
         let differs = |other: &Place| {
@@ -170,7 +170,7 @@ impl Facts {
         self.places.iter().any(differs)
     }
 
-    /// The topology in a line.
+    /// Describes the topology in a line.
     pub fn topology(&self) -> String {
         let count = |of: &dyn Fn(&Place) -> (u32, u32)| {
             let mut all: Vec<(u32, u32)> = self.places.iter().map(of).collect();
@@ -197,21 +197,21 @@ fn deadline_period_us(root: &Path) -> Option<(u64, u64)> {
     Some((bound("min")?, bound("max")?))
 }
 
-/// The base slice, of a thread that was just made and has no slice of its own.
+/// The base slice, taken from a new thread without a slice of its own.
 fn base_slice_ns() -> Option<u64> {
     let ask = || {
-        // As an ordinary thread, whatever its maker is.
+        // As an ordinary thread, however the creating thread is scheduled.
         sys::set_attr(&schedlab_core::SchedAttr::default(), false).ok();
         sys::base_slice_ns()
     };
     std::thread::scope(|scope| scope.spawn(ask).join().ok().flatten())
 }
 
-/// The kernel's configuration and where it stands.
+/// The kernel's configuration, and where it was found.
 fn kernel_config(root: &Path, release: &str) -> Option<(String, String)> {
     if let Ok(file) = fs::File::open(root.join("proc/config.gz")) {
         let mut text = String::new();
-        // A megabyte would be a large one.
+        // Even a large configuration has less than a megabyte.
         if GzDecoder::new(file).take(16 << 20).read_to_string(&mut text).is_ok() {
             return Some(("/proc/config.gz".into(), text));
         }
@@ -240,7 +240,7 @@ fn place(root: &Path, cpu: u32) -> Place {
     let first_of = |path: String| {
         text(root, &path).and_then(|list| cpu_list(&list)).and_then(|cpus| cpus.first().copied())
     };
-    // The last level is the highest index of data or unified caches.
+    // The last level is the highest index of a data or unified cache.
     let cache = (0..8).rev().find_map(|index| {
         let kind = text(root, &format!("{base}/cache/index{index}/type"))?;
         (kind != "Instruction").then(|| format!("{base}/cache/index{index}/shared_cpu_list"))

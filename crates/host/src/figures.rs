@@ -1,9 +1,9 @@
-//! Figures of samples and of repetitions: quantiles by nearest rank, least, median and greatest.
+//! Figures of samples and of repetitions: quantiles by nearest rank, minimum, median and maximum.
 
 use schedlab_measure::histogram::percentile_of_sorted;
 use serde_json::{Value, json};
 
-/// The median: the middle one, or the mean of the two in the middle. None of nothing.
+/// The median: the middle value, or the mean of the two middle values. `None`: no values.
 pub fn median(values: &[u64]) -> Option<u64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -15,7 +15,7 @@ pub fn median(values: &[u64]) -> Option<u64> {
     }
 }
 
-/// Least, median and greatest value over the repetitions, as results have them.
+/// Minimum, median and maximum over the repetitions, in the form of result documents.
 pub fn spread(values: &[u64]) -> Value {
     json!({
         "min": values.iter().min(),
@@ -24,14 +24,14 @@ pub fn spread(values: &[u64]) -> Value {
     })
 }
 
-/// Of latencies: how many, mean and quantiles, ns.
+/// Number, mean and quantiles of latencies, ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latencies {
-    /// How many.
+    /// Number of latencies.
     pub count: u64,
     /// Their mean, rounded down.
     pub mean: u64,
-    /// Quantiles by nearest rank.
+    /// Median, by nearest rank as all quantiles.
     pub p50: u64,
     /// 95 %.
     pub p95: u64,
@@ -39,12 +39,12 @@ pub struct Latencies {
     pub p99: u64,
     /// 99.9 %.
     pub p999: u64,
-    /// The longest.
+    /// The longest latency.
     pub max: u64,
 }
 
 impl Latencies {
-    /// Of these; none of nothing.
+    /// The figures of these latencies; `None`: no latencies.
     pub fn of(values: &[u64]) -> Option<Latencies> {
         let mut sorted = values.to_vec();
         sorted.sort_unstable();
@@ -60,7 +60,7 @@ impl Latencies {
         })
     }
 
-    /// The figures with the names that results give them.
+    /// The figures, by their names in result documents.
     pub fn named(&self) -> [(&'static str, u64); 7] {
         [
             ("count", self.count),
@@ -74,7 +74,8 @@ impl Latencies {
     }
 }
 
-/// A list of whole numbers as the first and then the difference to the one before.
+/// Encodes a list of whole numbers as the first one, followed by the difference to each
+/// predecessor.
 pub fn delta_coded(values: &[u64]) -> Vec<i64> {
     let mut before = 0;
     let delta = |&value: &u64| {

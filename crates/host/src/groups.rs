@@ -1,11 +1,11 @@
-//! Groups on the host: one of great weight for all of the workload's threads, so that little else
-//! gets in between, and inside it the workload's own.
+//! Groups on the host: one of great weight for all of the workload's threads, so that other threads
+//! rarely interfere, and inside it the workload's own groups.
 //!
-//! Version 1: a directory of the `cpu` controller below the one this process is in, `cpu.shares`
-//! 262144. Version 2: a threaded group below the one this process is in (which must be delegated
-//! and have the `cpu` controller), `cpu.weight` 10000. What is made is removed when [`Made`] is
-//! dropped; what an earlier run left behind, killed before it could tidy up, when the next one
-//! makes its own.
+//! Version 1: a directory of the `cpu` controller below the group of this process, with
+//! `cpu.shares` 262144. Version 2: a threaded group below the group of this process (which must be
+//! delegated and have the `cpu` controller), with `cpu.weight` 10000. Groups are removed when
+//! [`MadeGroups`] is dropped. Groups left behind by an earlier run that was killed are removed when
+//! the next run makes its own.
 
 use schedlab_workload::Group;
 use std::fs;
@@ -13,43 +13,43 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// `cpu.shares` of the group of all threads: the most there is.
+/// `cpu.shares` of the group of all threads: the maximum.
 pub const LOAD_SHARES: u64 = 262_144;
-/// `cpu.weight` of the same.
+/// `cpu.weight` of the group of all threads: the maximum.
 pub const LOAD_WEIGHT: u64 = 10_000;
-/// What real-time tasks in the group may have of each second, us.
+/// Time that real-time tasks in the group may use in each second, us.
 const RT_RUNTIME_US: [u64; 4] = [800_000, 500_000, 200_000, 50_000];
-/// How directories are called: this, the process number, and no more.
+/// Prefix of the directories' names; the process number follows.
 const PREFIX: &str = "schedlab-host-";
 
-/// Which hierarchy.
+/// Version of the hierarchy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Version {
-    /// The `cpu` controller by itself.
+    /// A hierarchy of the `cpu` controller.
     V1,
     /// The unified hierarchy.
     V2,
 }
 
-/// Where groups can be made.
+/// The place where groups can be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Home {
-    /// In which hierarchy.
+    /// Version of the hierarchy.
     pub version: Version,
-    /// The directory of the group that this process is in.
+    /// The directory of this process's group.
     pub directory: PathBuf,
 }
 
-/// What a file of mounts says of one.
+/// A mount, as the file of mounts describes it.
 struct Mount<'a> {
     point: &'a str,
-    /// What of the hierarchy is mounted there.
+    /// The part of the hierarchy that is mounted there.
     root: &'a str,
     kind: &'a str,
     options: &'a str,
 }
 
-/// The mounts in the text of `/proc/self/mountinfo`.
+/// Parses the mounts in the text of `/proc/self/mountinfo`.
 fn mounts(text: &str) -> impl Iterator<Item = Mount<'_>> {
     text.lines().filter_map(|line| {
         let (before, after) = line.split_once(" - ")?;
@@ -61,8 +61,8 @@ fn mounts(text: &str) -> impl Iterator<Item = Mount<'_>> {
     })
 }
 
-/// The path of a process in a hierarchy, from the text of `/proc/self/cgroup`; `controller` "" is
-/// the unified one.
+/// The path of a process in a hierarchy, from the text of `/proc/self/cgroup`. An empty
+/// `controller` means the unified hierarchy.
 fn path_in<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -71,21 +71,21 @@ fn path_in<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     })
 }
 
-/// Where a group's directory is, of a hierarchy that is mounted so.
+/// The directory of a group in a mounted hierarchy.
 fn directory(mount: &Mount<'_>, path: &str) -> Option<PathBuf> {
     let inside = path.strip_prefix(mount.root.trim_end_matches('/'))?;
     Some(Path::new(mount.point).join(inside.trim_start_matches('/')))
 }
 
-/// The mount of a controller of version 1.
+/// The mount of a version 1 controller.
 fn find_v1<'a>(mountinfo: &'a str, controller: &str) -> Option<Mount<'a>> {
     mounts(mountinfo)
         .find(|m| m.kind == "cgroup" && m.options.split(',').any(|option| option == controller))
 }
 
 impl Home {
-    /// From the texts of `/proc/self/mountinfo` and `/proc/self/cgroup`. None: no hierarchy has the
-    /// `cpu` controller.
+    /// Finds the place from the texts of `/proc/self/mountinfo` and `/proc/self/cgroup`. `None`: no
+    /// hierarchy has the `cpu` controller.
     pub fn find(mountinfo: &str, cgroup: &str) -> Option<Home> {
         if let Some(mount) = find_v1(mountinfo, "cpu") {
             let directory = directory(&mount, path_in(cgroup, "cpu")?)?;
@@ -98,7 +98,7 @@ impl Home {
         has_cpu.then_some(Home { version: Version::V2, directory })
     }
 
-    /// Of this process.
+    /// The place of this process.
     pub fn of_this_process() -> Option<Home> {
         let mountinfo = fs::read_to_string("/proc/self/mountinfo").ok()?;
         Home::find(&mountinfo, &fs::read_to_string("/proc/self/cgroup").ok()?)
@@ -107,7 +107,7 @@ impl Home {
     /// A directory that the user names.
     ///
     /// # Errors
-    /// It is no group with the `cpu` controller.
+    /// The directory is not a group with the `cpu` controller.
     pub fn named(directory: &Path) -> Result<Home, String> {
         let version = if directory.join("cpu.shares").exists() {
             Version::V1
@@ -123,7 +123,7 @@ impl Home {
         Ok(Home { version, directory: directory.to_path_buf() })
     }
 
-    /// The file that threads' numbers are written to.
+    /// The file to which the numbers of threads are written.
     pub const fn attach(&self) -> &'static str {
         match self.version {
             Version::V1 => "tasks",
@@ -132,8 +132,8 @@ impl Home {
     }
 }
 
-/// The file with the CPU time of everything, CPU by CPU (version 1) or in all (version 2), if its
-/// hierarchy's root is to be seen.
+/// The file with the CPU time of all tasks, for each CPU (version 1) or in total (version 2), if
+/// the root of its hierarchy is visible.
 pub fn accounting_file(version: Version) -> Option<PathBuf> {
     let mountinfo = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let (mount, name) = match version {
@@ -144,15 +144,16 @@ pub fn accounting_file(version: Version) -> Option<PathBuf> {
     (mount.root == "/" && fs::read_to_string(&file).is_ok()).then_some(file)
 }
 
-/// Groups that were made. They are removed with this.
+/// Groups that were made. They are removed when this is dropped.
 #[derive(Debug)]
-pub struct Made {
+pub struct MadeGroups {
     home: Home,
-    /// In the order in which they were made.
+    /// Their directories, in the order of creation.
     directories: Vec<PathBuf>,
-    /// Whether the `cpu` controller was switched on for children of the home.
+    /// Whether the `cpu` controller was enabled for children of the home group.
     switched_on: bool,
-    /// What real-time tasks in it may have of each second, us; None: they need no leave.
+    /// Time that real-time tasks in the group may use in each second, us; `None`: they need no
+    /// budget.
     pub rt_runtime_us: Option<u64>,
 }
 
@@ -161,14 +162,14 @@ fn write(path: &Path, value: &str) -> Result<(), String> {
         .map_err(|error| format!("{}: `{value}` cannot be written: {error}", path.display()))
 }
 
-impl Made {
-    /// Makes the group of all threads. `realtime`: real-time tasks will be in it.
+impl MadeGroups {
+    /// Makes the group of all threads. `realtime`: real-time tasks will run in it.
     ///
     /// # Errors
-    /// What is not permitted, in words; nothing is left behind.
-    pub fn new(home: &Home, realtime: bool) -> Result<Made, String> {
+    /// The step that is not permitted, in words; nothing is left behind.
+    pub fn new(home: &Home, realtime: bool) -> Result<MadeGroups, String> {
         sweep(&home.directory);
-        let mut made = Made {
+        let mut made = MadeGroups {
             home: home.clone(),
             directories: vec![],
             switched_on: false,
@@ -179,8 +180,8 @@ impl Made {
         match home.version {
             Version::V1 => write(&load.join("cpu.shares"), &LOAD_SHARES.to_string())?,
             Version::V2 => {
-                // Its parent becomes the root of a threaded subtree, in which processes may stay
-                // although there are groups below.
+                // The parent becomes the root of a threaded subtree: processes may stay in it
+                // although it has child groups.
                 write(&load.join("cgroup.type"), "threaded")?;
                 let control = home.directory.join("cgroup.subtree_control");
                 let on = fs::read_to_string(&control).unwrap_or_default();
@@ -197,7 +198,7 @@ impl Made {
                 RT_RUNTIME_US.into_iter().find(|us| fs::write(&limit, us.to_string()).is_ok());
             let Some(taken) = taken else {
                 return Err(format!(
-                    "{}: no real-time budget is to be had: the sum of the groups beside it is all \
+                    "{}: no real-time budget is left: the sibling groups have all \
                      that their parent has; lower one of theirs, or see --leave-out",
                     limit.display()
                 ));
@@ -212,16 +213,16 @@ impl Made {
         &self.directories[0]
     }
 
-    /// Where its workload's group of this path is, or will be.
+    /// The directory, existing or future, of the workload's group with this path.
     pub fn directory(&self, path: &str) -> PathBuf {
         self.load().join(path.trim_start_matches('/'))
     }
 
-    /// Makes the workload's groups, parents before children. `realtime`: those of these paths, and
-    /// what is above them, have real-time tasks.
+    /// Makes the workload's groups, parents before children. `realtime`: paths of the groups that
+    /// have real-time tasks; the groups above them count, too.
     ///
     /// # Errors
-    /// What is not permitted.
+    /// The step that is not permitted.
     pub fn add(&mut self, groups: &[Group], realtime: &[String]) -> Result<(), String> {
         for group in groups {
             let directory = self.directory(&group.path);
@@ -257,7 +258,7 @@ impl Made {
         self.give_realtime(groups, realtime)
     }
 
-    /// Shares the budget of real-time tasks out among the groups that have them.
+    /// Distributes the budget of real-time tasks among the groups that have them.
     fn give_realtime(&self, groups: &[Group], realtime: &[String]) -> Result<(), String> {
         let Some(all_us) = self.rt_runtime_us else { return Ok(()) };
         let with = |path: &str| {
@@ -284,30 +285,30 @@ impl Made {
         Ok(())
     }
 
-    /// All that were made.
+    /// The directories of all groups that were made.
     pub fn directories(&self) -> &[PathBuf] {
         &self.directories
     }
 }
 
-/// `cpu.weight` for `cpu.shares`: 100 for 1024, within 1 to 10000.
+/// The `cpu.weight` for `cpu.shares`: 100 for 1024, within 1 to 10000.
 pub fn weight_of(shares: u64) -> u64 {
     ((shares * 100 + 512) / 1024).clamp(1, 10_000)
 }
 
-impl Drop for Made {
+impl Drop for MadeGroups {
     fn drop(&mut self) {
         for directory in self.directories.iter().rev() {
             remove(directory);
         }
         if self.switched_on {
-            // If somebody else uses it by now, it stays on.
+            // If another process uses it by now, it stays enabled.
             let _ = fs::write(self.home.directory.join("cgroup.subtree_control"), "-cpu");
         }
     }
 }
 
-/// Removes a group, which may need some time to see that its threads are gone.
+/// Removes a group. The kernel may need some time to notice that its threads have ended.
 fn remove(directory: &Path) {
     for _ in 0..200 {
         match fs::remove_dir(directory) {
@@ -319,8 +320,7 @@ fn remove(directory: &Path) {
     }
 }
 
-/// Removes what runs left that were killed before they could: groups that are named for a process
-/// that is no more.
+/// Removes groups that killed runs left behind: those named after a process that no longer exists.
 fn sweep(home: &Path) {
     let Ok(entries) = fs::read_dir(home) else { return };
     for entry in entries.flatten() {
@@ -333,13 +333,13 @@ fn sweep(home: &Path) {
     }
 }
 
-/// Removes a group and those below it.
+/// Removes a group and the groups below it.
 fn remove_below(directory: &Path) {
     if let Ok(entries) = fs::read_dir(directory) {
         let below = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
         below.for_each(|path| remove_below(&path));
     }
-    // The threads of who was killed may be about to end.
+    // The threads of a killed run may still be ending.
     remove(directory);
 }
 
@@ -386,13 +386,13 @@ mod tests {
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// What would be written, in a directory that stands for a hierarchy.
+    /// Checks the values written, in a directory that represents a hierarchy.
     #[test]
     fn groups_of_version_2_are_threaded_and_weighed() {
         let directory = scratch("v2");
         fs::write(directory.join("cgroup.subtree_control"), "memory\n").unwrap();
         let home = Home { version: Version::V2, directory: directory.clone() };
-        let mut made = Made::new(&home, true).unwrap();
+        let mut made = MadeGroups::new(&home, true).unwrap();
         assert_eq!(made.rt_runtime_us, None, "version 2 has no budgets");
         let load = made.load().to_path_buf();
         assert_eq!(read(load.join("cgroup.type")), "threaded");

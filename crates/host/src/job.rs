@@ -1,5 +1,5 @@
-//! What the parent process asks the runner for, and what that answers: JSON on its standard input
-//! and output.
+//! Jobs that the parent process gives to the runner, and their results: JSON on the runner's
+//! standard input and output.
 
 use crate::noise::{Noise, Source};
 use crate::switches::{Slice, Stay};
@@ -8,73 +8,74 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What the runner is to do.
+/// A job for the runner.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// The parent's process number: without it there is nothing to do.
+    /// Process number of the parent. The runner ends if the parent is another process.
     pub parent: u32,
-    /// When the runner ends itself, whatever happens, s of CPU time on each CPU.
+    /// CPU time after which the runner is ended in any case, s on each CPU.
     pub guard_s: u64,
-    /// Where its threads belong.
+    /// Groups of the runner's threads.
     pub groups: Groups,
-    /// What kind of thing.
+    /// The kind of job.
     pub task: JobTask,
 }
 
-/// What kind of thing the runner is to do.
+/// The kind of job.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(clippy::large_enum_variant, reason = "there is one of it")]
+#[allow(clippy::large_enum_variant, reason = "only one exists at a time")]
 pub enum JobTask {
     /// Run a workload once.
     Run(Run),
-    /// See when the tick comes.
+    /// Find the tick.
     Tick {
-        /// On these CPUs.
+        /// CPUs to watch.
         cpus: Vec<u32>,
-        /// Ticks a second, if that is known.
+        /// Ticks per second, if known.
         hz: Option<u32>,
     },
-    /// Measure what things cost.
+    /// Measure costs.
     Measure {
-        /// On these CPUs, the first of them mostly.
+        /// CPUs to use, mostly the first one.
         cpus: Vec<u32>,
-        /// Each is the median of so many repetitions.
+        /// Number of repetitions, of which each figure is the median.
         repetitions: u32,
     },
 }
 
-/// A workload to be run.
+/// A run of a workload.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Run {
-    /// What messages call the file.
+    /// Name of the file, for messages.
     pub name: String,
-    /// Its text.
+    /// Text of the file.
     pub text: String,
-    /// Tasks that are left out, by their keys.
+    /// Keys of the tasks that are left out.
     pub without: Vec<String>,
-    /// How many CPUs the machine has, for the checks.
+    /// Number of the machine's CPUs, for the checks.
     pub machine_cpus: u32,
     /// CPUs of tasks that name none.
     pub cpus: Vec<u32>,
-    /// When the run ends, ns; none: when its last task has.
+    /// Time at which the run ends, ns; `None`: when its last task has ended.
     pub duration_ns: Option<u64>,
     /// How threads begin.
     pub start: Start,
     /// Whether switches may be recorded.
     pub records: bool,
-    /// Whether everybody's switches are recorded.
+    /// Whether the switches of all tasks are recorded.
     pub records_all: bool,
-    /// Where they may not: gaps from this length on are time without a CPU, ns.
+    /// Where switches may not be recorded: length from which a gap counts as time without a CPU,
+    /// ns.
     pub gap_ns: u64,
-    /// How everybody's CPU time is known.
+    /// Source of the CPU time of all tasks.
     pub accounts: Accounts,
 }
 
-/// Where everybody's CPU time stands.
+/// Source of the CPU time of all tasks.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Accounts {
-    /// In what form.
+    /// Format of the file.
     pub source: Source,
     /// The file.
     pub file: PathBuf,
@@ -83,107 +84,108 @@ pub struct Accounts {
 /// The directories of groups.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Groups {
-    /// The file of a group that a thread's number is written to.
+    /// Name of the group file to which a thread's number is written.
     pub attach: String,
     /// The group of all threads, if there is one.
     pub load: Option<PathBuf>,
-    /// Those of the workload, by their paths in it.
+    /// The workload's groups, by their paths in it.
     pub paths: BTreeMap<String, PathBuf>,
 }
 
 impl Groups {
-    /// Moves the calling thread to the group of a directory.
+    /// Moves the calling thread to the group in a directory.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's error.
     pub fn join(&self, directory: &Path) -> std::io::Result<()> {
         std::fs::write(directory.join(&self.attach), crate::sys::thread_id().to_string())
     }
 }
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Measured {
-    /// How long the run was, ns.
+    /// Length of the run, ns.
     pub duration_ns: u64,
-    /// When it began, CLOCK_MONOTONIC, ns.
+    /// Time at which it began, CLOCK_MONOTONIC, ns.
     pub start_ns: u64,
-    /// What others had.
+    /// CPU time that was used by others.
     pub noise: Noise,
-    /// What the runner's main thread ran as: `fifo 90`, `nice -20`, `as it was`.
+    /// Scheduling of the runner's main thread: `fifo 90`, `nice -20`, `as it was`.
     pub main: String,
     /// Whether memory was locked.
     pub memory_locked: bool,
     /// The threads, in the order of the file and of forks.
     pub threads: Vec<Thread>,
-    /// Who had the CPUs, if everybody's switches were recorded.
-    pub everybody: Option<Everybody>,
+    /// Use of the CPUs, if the switches of all tasks were recorded.
+    pub all_switches: Option<AllSwitches>,
 }
 
-/// Who had the CPUs of a placement.
+/// Use of a placement's CPUs by all threads.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Everybody {
-    /// By CPU and time, from the start of the run on, ns.
+pub struct AllSwitches {
+    /// Stays by CPU and time, ns from the start of the run.
     pub stays: Vec<Stay>,
-    /// Switches that found no room.
+    /// Number of switches for which the buffer had no room.
     pub lost: u64,
-    /// Names of threads that are not of the workload, as far as they are known.
+    /// Names of threads outside the workload, as far as they are known.
     pub names: BTreeMap<u32, String>,
 }
 
-/// What became of a thread.
+/// Measurements of a thread.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Thread {
-    /// `key-0` ...
+    /// Its name: `key-0` ...
     pub name: String,
-    /// The kernel's number of it.
+    /// Its number in the kernel.
     pub tid: u32,
-    /// CPU time, ns: the kernel's account.
+    /// CPU time according to the kernel, ns.
     pub cpu_ns: u64,
-    /// CPU time that its runs used up, ns, as the thread itself saw it. The kernel's account has
-    /// on top of it what goes to sleeping and waking up, and to switches.
+    /// CPU time consumed by its runs as measured by the thread itself, ns. The kernel's figure also
+    /// contains the cost of sleeping, waking up and switching.
     pub burned_ns: u64,
-    /// Time that it was runnable and had no CPU, ns.
+    /// Time for which it was runnable without a CPU, ns.
     pub run_delay_ns: u64,
-    /// How often it got a CPU.
+    /// Number of times it got a CPU.
     pub times_scheduled_in: u64,
-    /// How often it blocked.
+    /// Number of times it blocked.
     pub voluntary_switches: u64,
-    /// How often it was preempted.
+    /// Number of times it was preempted.
     pub involuntary_switches: u64,
-    /// Passes through phases.
+    /// Number of passes through phases.
     pub phase_loops: u64,
-    /// When it ended, from the start of the run on, ns.
+    /// Time at which it ended, ns from the start of the run.
     pub end_ns: u64,
-    /// From its start to its first look at the clock, ns.
+    /// Time from its start to its first reading of the clock, ns.
     pub start_latency_ns: u64,
-    /// From the end of each sleep, of timers too, to the next look at the clock, ns.
+    /// Times from the end of each sleep, including timers, to the next reading of the clock, ns.
     pub wake_latencies_ns: Vec<u64>,
-    /// When those sleeps were to end, from the start of the run on, ns.
+    /// Times at which those sleeps were due to end, ns from the start of the run.
     pub due_ns: Vec<u64>,
-    /// From each wakeup by another thread to the next look at the clock, ns.
+    /// Times from each wakeup by another thread to the next reading of the clock, ns.
     pub wait_latencies_ns: Vec<u64>,
-    /// Where it ran, from the start of the run on, if that was recorded.
+    /// Where it ran, ns from the start of the run, if that was recorded.
     pub slices: Option<Vec<Slice>>,
-    /// Switches that found no room in the ring.
+    /// Number of switches for which the ring had no room.
     pub lost_switches: u64,
-    /// Gaps that were taken for time without a CPU, where nothing was recorded.
+    /// Number of gaps counted as time without a CPU, where switches were not recorded.
     pub gaps: u64,
-    /// How often it was preempted by what is not of the workload, if switches were recorded.
+    /// Number of times it was preempted by a thread outside the workload, if switches were
+    /// recorded.
     pub preempted_by_others: Option<u64>,
 }
 
-/// The runner's answer.
+/// The result of a job.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(clippy::large_enum_variant, reason = "there is one of it")]
-pub enum Answer {
+#[allow(clippy::large_enum_variant, reason = "only one exists at a time")]
+pub enum JobResult {
     /// A run.
     Measured(Measured),
     /// The tick, if one was found.
     Tick(Option<crate::tick::Tick>),
     /// Costs.
     Costs(crate::costs::Costs),
-    /// It could not be done.
+    /// The job could not be done, for this reason.
     Refused(String),
 }

@@ -1,16 +1,17 @@
 //! A workload in rt-app's language on this host's kernel: run by threads, recorded, and accounted.
 //!
-//! * [`undertaking`] is a measurement as a whole: [`Prepared`] is a workload that was checked
-//!   against what is permitted, and its `run` measures it.
-//! * [`probe`] tries what this user may do on this kernel, [`refusals`] says what of a workload
-//!   cannot be done and what would permit it, [`facts`] what the host is.
-//! * [`runner`] is the process that has the threads; [`job`] what the two tell each other; a
-//!   thread executes the very scripts that the simulator runs.
-//! * [`noise`] says how much others had of the CPUs, [`tick`] when the tick comes.
-//! * [`result`] writes what was measured; [`measure`] and [`machine_file`] make a machine of it.
+//! * [`prepared`]: a workload that was checked against what is permitted, [`Prepared`];
+//!   [`measurement`] runs it, [`options`] says how, [`warnings`] predicts disturbances.
+//! * [`probe`] tries what this user may do on this kernel, [`refusals`] lists what a workload
+//!   requires and cannot have, with remedies, and [`facts`] describes the host.
+//! * [`runner`] is the process that contains the threads, [`start_runner`] starts it, and [`job`]
+//!   is the protocol between the two. A thread executes the same scripts as the simulator.
+//! * [`noise`] measures the CPU time of others, [`tick`] finds the tick.
+//! * [`result`] writes the results; [`measure`] and [`machine_file`] describe this host as a
+//!   machine for the simulator.
 //!
-//! Only Linux has what this needs; elsewhere the crate is empty. Its module `sys` is the one place
-//! of the project with unsafe code.
+//! Only Linux has the necessary interfaces; elsewhere the crate is empty. Its module `sys` is the
+//! only place in the project with unsafe code.
 #![cfg(target_os = "linux")]
 #![deny(unsafe_op_in_unsafe_fn)]
 

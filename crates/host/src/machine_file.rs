@@ -1,11 +1,11 @@
-//! What was measured, as the simulator's description of a machine (`docs/machines.md`).
+//! Measured costs as the simulator's description of a machine (`docs/machines.md`).
 
 use crate::costs::{Costs, Latency};
 use crate::facts::{Facts, Place};
 use serde_json::{Map, Value, json};
 
-/// A machine's file. `latencies`: with the tables of quantiles `timer_latency` and
-/// `idle_timer_latency` beside `costs.kernel`.
+/// Describes the host as a machine file. `latencies`: includes the tables of quantiles
+/// `timer_latency` and `idle_timer_latency` next to `costs.kernel`.
 pub fn machine_file(name: &str, facts: &Facts, costs: &Costs, latencies: bool) -> Value {
     let source = format!("measured on this host, median of {} repetitions", costs.repetitions);
     let mut kernel = Map::new();
@@ -17,7 +17,7 @@ pub fn machine_file(name: &str, facts: &Facts, costs: &Costs, latencies: bool) -
     let switch = costs.yield_between_two - costs.yield_alone;
     let wakeup = costs.futex_hop - costs.yield_between_two - costs.null_call;
     set(&mut kernel, "clock", costs.clock, "a reading of the clock without a system call");
-    set(&mut kernel, "pick", pick, "a sched_yield alone, less a system call that does nothing");
+    set(&mut kernel, "pick", pick, "a sched_yield alone, less a system call without work");
     set(&mut kernel, "switch", switch, "a sched_yield between two threads, less one alone");
     let how = "a futex wakeup on one CPU until the woken thread runs, less such a sched_yield and a \
                system call";
@@ -28,16 +28,16 @@ pub fn machine_file(name: &str, facts: &Facts, costs: &Costs, latencies: bool) -
         set(&mut kernel, "tick", tick.gap_p50_ns as f64, how);
     }
     if let Some(call) = costs.wake_remote_call {
-        let how = "a futex wakeup of a thread on another, idle CPU, less one that wakes nobody and \
+        let how = "a futex wakeup of a thread on another, idle CPU, less one that wakes no thread and \
                    less `wakeup`";
         set(&mut kernel, "ipi_send", call - wakeup.max(0.0), how);
     }
     let mut calls = Map::new();
     set(&mut calls, "clock", costs.clock, "a reading of the clock without a system call");
-    set(&mut calls, "futex", costs.null_call, "a system call that does nothing");
-    set(&mut calls, "yield", costs.null_call, "a system call that does nothing");
+    set(&mut calls, "futex", costs.null_call, "a system call without work");
+    set(&mut calls, "yield", costs.null_call, "a system call without work");
     let pipe = (costs.pipe_hop - wakeup.max(0.0) - pick.max(0.0) - switch.max(0.0)) / 2.0;
-    let how = "half of a byte's way through a pipe, less wakeup, pick and switch";
+    let how = "half of a byte's transfer through a pipe, less wakeup, pick and switch";
     set(&mut calls, "pipe_write", pipe, how);
     set(&mut calls, "pipe_read", pipe, how);
     let mut all = json!({"kernel": kernel, "calls": calls});
@@ -60,13 +60,13 @@ pub fn machine_file(name: &str, facts: &Facts, costs: &Costs, latencies: bool) -
     file
 }
 
-/// Whether a thread that slept in this way took its CPU from a hog at once. Of one that did not,
-/// the table holds the hog's turns too, which are no lateness of the timer.
+/// Whether a thread with this scheduling preempts a hog at once after its sleep. Otherwise the
+/// table also contains time slices of the hog, which are not lateness of the timer.
 fn is_urgent(latency: &Latency) -> bool {
     latency.of.starts_with("fifo")
 }
 
-/// Why there is no table of timers on busy CPUs, if there is none.
+/// The reason why there is no table of timers on busy CPUs, if there is none.
 pub fn missing_table(costs: &Costs) -> Option<String> {
     let latency = costs.timer_latency.as_ref().filter(|latency| !is_urgent(latency))?;
     Some(format!(
@@ -76,7 +76,7 @@ pub fn missing_table(costs: &Costs) -> Option<String> {
     ))
 }
 
-/// The tables of quantiles, by the names of their keys.
+/// The tables of quantiles, by their keys.
 pub fn latency_tables(costs: &Costs) -> Vec<(&'static str, Value)> {
     let table = |latency: &Latency| json!(latency.quantiles);
     let over_a_hog = costs.timer_latency.as_ref().filter(|latency| is_urgent(latency));
@@ -86,9 +86,9 @@ pub fn latency_tables(costs: &Costs) -> Vec<(&'static str, Value)> {
         .collect()
 }
 
-/// CPU by CPU, with numbers that count across the machine.
+/// Describes each CPU, with numbers that are unique on the whole machine.
 fn topology(places: &[Place]) -> Vec<Value> {
-    // The number of each, in the order in which they are met.
+    // Numbers are assigned in the order of first occurrence.
     fn number<T: PartialEq>(seen: &mut Vec<T>, of: T) -> usize {
         seen.iter().position(|one| *one == of).unwrap_or_else(|| {
             seen.push(of);
@@ -145,7 +145,8 @@ mod tests {
         let mut facts = root().facts;
         facts.places.push(Place { cpu: 2, core: 1, cache: 7, package: 1, node: 3 });
         let file = machine_file("host", &facts, &costs(), false);
-        let machine = Description::parse("host.json", &file.to_string()).expect("it is read");
+        let machine =
+            Description::parse("host.json", &file.to_string()).expect("the file is well formed");
         assert_eq!((machine.hz, machine.topology.cpus()), (Some(250), 3));
         let kernel = &file["costs"]["kernel"];
         assert_eq!(kernel["pick"]["value"], 102.0);

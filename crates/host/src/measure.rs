@@ -1,4 +1,4 @@
-//! What things cost on this machine, as far as a program can see it: each figure the median of
+//! Costs on this machine, as far as a program can observe them. Each figure is the median of
 //! several repetitions, on threads in the group of great weight.
 
 use crate::costs::{Costs, Latency};
@@ -13,10 +13,10 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Shortest gap that is no interrupt but somebody else's turn, ns.
+/// Length from which a gap is not an interrupt but another task's time slice, ns.
 const TURN_NS: u64 = 100_000;
 
-/// The medians of repeated measurements, fractions of ns kept.
+/// The median of repeated measurements, with fractions of ns.
 fn repeated(
     repetitions: u32,
     mut measure: impl FnMut() -> Result<f64, String>,
@@ -26,14 +26,14 @@ fn repeated(
     Ok(median(&thousandths?).unwrap_or(0) as f64 / 1000.0)
 }
 
-/// ns for one of `count` calls.
+/// Mean duration of one of `count` calls, ns.
 fn each(count: u32, mut call: impl FnMut()) -> f64 {
     let from_ns = sys::now_ns();
     (0..count).for_each(|_| call());
     (sys::now_ns() - from_ns) as f64 / f64::from(count)
 }
 
-/// On a thread of its own, in the group, on `cpu`.
+/// Calls `f` on a new thread in the group, on `cpu`.
 fn on<T: Send>(
     cpu: u32,
     groups: &Groups,
@@ -50,7 +50,7 @@ fn settled(cpu: u32, groups: &Groups) -> Result<(), String> {
         .map_err(|error| format!("the timer slack cannot be set: {error}"))
 }
 
-/// Measures everything, on the first of `cpus`; wakeups of another CPU on the second.
+/// Measures all costs on the first of `cpus`, and wakeups of another CPU on the second.
 ///
 /// # Errors
 /// A thread cannot be made or placed.
@@ -108,10 +108,10 @@ pub fn costs(cpus: &[u32], repetitions: u32, groups: &Groups) -> Result<Costs, S
     })
 }
 
-/// Turns of a pair of threads that are counted.
+/// Number of turns of each thread in a pair.
 const TURNS: u32 = 50_000;
 
-/// Two threads on one CPU do the same; ns for each of all their turns.
+/// Runs a pair of threads on one CPU. Returns the mean duration of their turns, ns.
 fn pair(
     cpu: u32,
     groups: &Groups,
@@ -129,7 +129,7 @@ fn pair(
             }
         };
         let first = scope.spawn(move || {
-            // Whoever fails lets the other begin, which ends by itself.
+            // A thread that fails releases the other one, which ends by itself.
             let settled = settled(cpu, groups);
             begin();
             settled?;
@@ -159,7 +159,7 @@ fn yield_between_two(cpu: u32, groups: &Groups) -> Result<f64, String> {
     pair(cpu, groups, yields, yields)
 }
 
-/// Waits until `word` is no longer `value`. False: for longer than two seconds.
+/// Waits until `word` differs from `value`. Returns `false` after two seconds.
 fn await_change(word: &AtomicU32, value: u32) -> bool {
     let until = sys::timespec(sys::now_ns() + 2_000_000_000);
     let all = NonZeroU32::MAX;
@@ -216,10 +216,10 @@ fn pipe_hop(cpu: u32, groups: &Groups) -> Result<f64, String> {
     pair(cpu, groups, side(from_b, to_b, true), side(from_a, to_a, false))
 }
 
-/// Sleeps of a timer's measurement, each repetition.
+/// Number of sleeps in each repetition of a timer's measurement.
 const SLEEPS: u32 = 200;
 
-/// Latencies of absolute sleeps, over a thread that computes or on a CPU that idles.
+/// Measures the latencies of absolute sleeps, over a thread that computes or on an idle CPU.
 fn timer_latency(
     cpu: u32,
     groups: &Groups,
@@ -243,7 +243,7 @@ fn timer_latency(
             let mut values = vec![];
             if settled.is_ok() {
                 for number in 0..SLEEPS * repetitions {
-                    // Uneven, so that it does not keep step with the tick.
+                    // Irregular, so that it does not synchronise with the tick.
                     let due_ns = sys::now_ns() + 1_000_000 + u64::from(number * 7919 % 400_000);
                     sys::sleep_until(due_ns);
                     values.push(sys::now_ns() - due_ns);
@@ -261,8 +261,8 @@ fn timer_latency(
     })
 }
 
-/// Wakeups of a thread that idles on another CPU: the call's cost beyond one that wakes nobody, and
-/// the times until it runs, ns.
+/// Measures wakeups of an idle thread on another CPU: the cost of the call beyond one that wakes no
+/// thread, and the times until the woken thread runs, ns.
 fn wake_remote(cpu: u32, other: u32, groups: &Groups) -> Result<(f64, Vec<u64>), String> {
     let (go, over) = (AtomicU32::new(0), AtomicBool::new(false));
     let (sent_ns, latency_ns) = (AtomicU64::new(0), AtomicU64::new(0));

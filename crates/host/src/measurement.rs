@@ -1,10 +1,10 @@
-//! A measurement in the parent process: it makes groups, starts the runner again and again until
-//! enough repetitions were quiet, and removes the groups.
+//! A measurement in the parent process: it makes groups, starts the runner repeatedly until enough
+//! repetitions were quiet, and removes the groups.
 
 use crate::costs::Costs;
 use crate::error::Error;
-use crate::groups::{Home, Made};
-use crate::job::{Accounts, Answer, Groups, Job, JobTask, Measured, Run};
+use crate::groups::{Home, MadeGroups};
+use crate::job::{Accounts, Groups, Job, JobResult, JobTask, Measured, Run};
 use crate::noise::Noise;
 use crate::prepared::{CPUS_MAX, Prepared};
 use crate::probe::Probe;
@@ -16,49 +16,51 @@ use schedlab_workload::GroupPlan;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Longer than a run a runner may not take, ns.
+/// Time that a runner may take beyond the length of the run, ns.
 const PATIENCE_NS: u64 = 20_000_000_000;
-/// Between two repetitions.
+/// Pause between two repetitions.
 const PAUSE: Duration = Duration::from_millis(300);
-/// How long the load is looked at before a run.
+/// Time for which the load is observed before a run.
 const LOOK: Duration = Duration::from_millis(200);
-/// Gaps of so many times the tick's are time without a CPU, where nothing better is known.
+/// Multiple of the tick's gap from which a gap counts as time without a CPU, if switches are not
+/// recorded.
 const GAPS: u64 = 3;
-/// The same where the tick was not seen, ns.
+/// The same length if the tick was not found, ns.
 const GAP_NS: u64 = 150_000;
 
-/// A repetition.
+/// A repetition of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Repetition {
-    /// What came of it.
+    /// Its result.
     pub measured: Measured,
     /// Whether it was quiet enough.
     pub is_quiet: bool,
 }
 
-/// What was measured.
+/// The results of a measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
     /// All repetitions, in the order in which they were made.
     pub repetitions: Vec<Repetition>,
-    /// Whether as many as were wanted are quiet.
+    /// Whether the requested number of repetitions was quiet.
     pub is_quiet: bool,
-    /// A repetition in which everybody's switches were recorded. Its figures do not count:
-    /// recording costs time.
+    /// A repetition in which the switches of all tasks were recorded. Its figures do not count,
+    /// because recording takes time.
     pub traced: Option<Measured>,
     /// The tick, if it was found.
     pub tick: Option<Tick>,
     /// Whether all threads were in a group of great weight.
     pub heavy: bool,
-    /// What real-time tasks in that had of each second, us.
+    /// Time that real-time tasks in that group could use in each second, us.
     pub rt_runtime_us: Option<u64>,
 }
 
 impl Prepared {
-    /// Measures. `say` hears of warnings and of each repetition; `interrupted` ends it.
+    /// Runs the measurement. `say` receives warnings and a line about each repetition;
+    /// `interrupted` ends the measurement.
     ///
     /// # Errors
-    /// What went wrong; nothing is left behind.
+    /// The measurement failed; nothing is left behind.
     pub fn run(
         &self,
         runner: &Runner,
@@ -71,7 +73,7 @@ impl Prepared {
         }
         let made = match &self.probe.home {
             Some(home) => {
-                let mut made = Made::new(home, self.has_realtime())?;
+                let mut made = MadeGroups::new(home, self.has_realtime())?;
                 made.add(self.groups.groups(), &self.realtime_groups())?;
                 Some(made)
             }
@@ -89,7 +91,7 @@ impl Prepared {
         };
         let hz = self.probe.facts.hz.as_ref().map(|(hz, _)| *hz);
         let tick = match start(JobTask::Tick { cpus: self.cpus.clone(), hz }, 0)? {
-            Answer::Tick(tick) => tick,
+            JobResult::Tick(tick) => tick,
             other => return Err(unexpected(&other)),
         };
         let run = Run {
@@ -113,7 +115,7 @@ impl Prepared {
                 std::thread::sleep(PAUSE);
             }
             match start(JobTask::Run(run.clone()), length_ns)? {
-                Answer::Measured(measured) => {
+                JobResult::Measured(measured) => {
                     let is_quiet = measured.noise.is_quiet(self.options.noise_limit);
                     let Noise { foreign, steal } = measured.noise;
                     say(&format!(
@@ -121,7 +123,7 @@ impl Prepared {
                         repetitions.len() + 1,
                         foreign * 100.0,
                         steal * 100.0,
-                        if is_quiet { "" } else { ": thrown away" }
+                        if is_quiet { "" } else { ": rejected" }
                     ));
                     repetitions.push(Repetition { measured, is_quiet });
                 }
@@ -133,7 +135,7 @@ impl Prepared {
                 std::thread::sleep(PAUSE);
                 let run = Run { records_all: true, ..run };
                 match start(JobTask::Run(run), length_ns)? {
-                    Answer::Measured(measured) => Some(measured),
+                    JobResult::Measured(measured) => Some(measured),
                     other => return Err(unexpected(&other)),
                 }
             }
@@ -149,7 +151,7 @@ impl Prepared {
         })
     }
 
-    /// What will disturb a run, as far as a look beforehand shows.
+    /// Conditions that will disturb a run, as far as a look beforehand shows.
     fn warnings(&self, accounts: &Accounts) -> Result<Vec<String>, String> {
         let before = runner::read(accounts, &self.cpus)?;
         std::thread::sleep(LOOK);
@@ -159,7 +161,7 @@ impl Prepared {
     }
 }
 
-fn groups_of(made: Option<&Made>, home: Option<&Home>, plan: &GroupPlan) -> Groups {
+fn groups_of(made: Option<&MadeGroups>, home: Option<&Home>, plan: &GroupPlan) -> Groups {
     let (Some(made), Some(home)) = (made, home) else { return Groups::default() };
     Groups {
         attach: home.attach().into(),
@@ -172,17 +174,17 @@ fn groups_of(made: Option<&Made>, home: Option<&Home>, plan: &GroupPlan) -> Grou
     }
 }
 
-fn unexpected(answer: &Answer) -> Error {
+fn unexpected(answer: &JobResult) -> Error {
     match answer {
-        Answer::Refused(why) => Error::Refused(why.clone()),
-        _ => Error::Refused("the runner answered something else".into()),
+        JobResult::Refused(why) => Error::Refused(why.clone()),
+        _ => Error::Refused("the runner returned the result of another job".into()),
     }
 }
 
-/// Measures what things cost, on CPUs that may be used, inside the group of great weight.
+/// Measures the costs of this machine on the given CPUs, inside the group of great weight.
 ///
 /// # Errors
-/// What went wrong; nothing is left behind.
+/// The measurement failed; nothing is left behind.
 pub fn measure(
     probe: &Probe,
     cpus: &[u32],
@@ -191,15 +193,15 @@ pub fn measure(
     interrupted: &AtomicBool,
 ) -> Result<Costs, Error> {
     let made = match &probe.home {
-        // Real-time tasks measure the timer's latency, where they may.
-        Some(home) => Some(Made::new(home, probe.group_realtime.yes)?),
+        // Real-time tasks measure the timer's latency, where they are permitted.
+        Some(home) => Some(MadeGroups::new(home, probe.group_realtime.yes)?),
         None => None,
     };
     let groups = groups_of(made.as_ref(), probe.home.as_ref(), &GroupPlan::default());
     let task = JobTask::Measure { cpus: cpus.to_vec(), repetitions };
     let job = Job { parent: std::process::id(), guard_s: 300, groups, task };
     match ask(runner, &job, 300_000_000_000, interrupted)? {
-        Answer::Costs(costs) => Ok(costs),
+        JobResult::Costs(costs) => Ok(costs),
         other => Err(unexpected(&other)),
     }
 }

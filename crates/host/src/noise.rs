@@ -1,10 +1,10 @@
-//! How much of the CPUs others had while a workload ran.
+//! CPU time that others used while a workload ran.
 
 use crate::switches::{Slice, Why};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How everybody's CPU time is known.
+/// Source of the CPU time of all tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -17,7 +17,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// What it is, for people.
+    /// The source in words.
     pub const fn name(self) -> &'static str {
         match self {
             Source::Cpuacct => "cpuacct.usage_percpu, exact",
@@ -27,28 +27,28 @@ impl Source {
     }
 }
 
-/// CPU time at one moment, on the CPUs of a placement.
+/// CPU time on the CPUs of a placement at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reading {
-    /// When, ns.
+    /// Time of the reading, ns.
     pub at_ns: u64,
-    /// Of everything that ran, ns.
+    /// CPU time of all tasks and interrupts, ns.
     pub busy_ns: u64,
-    /// That the hypervisor gave to others, ns.
+    /// Time that the hypervisor gave to other machines, ns.
     pub steal_ns: u64,
 }
 
-/// What a repetition had of noise, in shares of the placement's CPUs.
+/// Noise in a repetition, as shares of the placement's CPUs.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Noise {
-    /// CPU time of anything but the workload.
+    /// CPU time of everything except the workload.
     pub foreign: f64,
-    /// Time that the hypervisor gave to others.
+    /// Time that the hypervisor gave to other machines.
     pub steal: f64,
 }
 
 impl Noise {
-    /// Between two readings on `cpus` CPUs, while the workload used `workload_ns`.
+    /// The noise between two readings on `cpus` CPUs, while the workload used `workload_ns`.
     pub fn between(before: Reading, after: Reading, workload_ns: u64, cpus: usize) -> Noise {
         let all = after.at_ns.saturating_sub(before.at_ns) as f64 * cpus as f64;
         let others = after.busy_ns.saturating_sub(before.busy_ns).saturating_sub(workload_ns);
@@ -59,14 +59,14 @@ impl Noise {
         }
     }
 
-    /// Whether neither is above `limit`.
+    /// Whether neither share exceeds `limit`.
     pub fn is_quiet(self, limit: f64) -> bool {
         self.foreign <= limit && self.steal <= limit
     }
 }
 
-/// Of each thread: how often it was preempted and nobody else of the workload ran on that CPU until
-/// it went on.
+/// Counts for each thread how often it was preempted without another thread of the workload running
+/// on that CPU until it continued.
 pub fn preempted_by_others(threads: &[&[Slice]]) -> Vec<u64> {
     // Beginnings of slices by CPU, with the thread.
     let mut starts: BTreeMap<u32, Vec<(u64, usize)>> = BTreeMap::new();
@@ -91,11 +91,11 @@ pub fn preempted_by_others(threads: &[&[Slice]]) -> Vec<u64> {
     threads.iter().enumerate().map(of_thread).collect()
 }
 
-/// Nanoseconds of a step of `/proc/stat` (USER_HZ is 100 on all architectures that matter).
+/// Nanoseconds in a step of `/proc/stat` (USER_HZ is 100 on all relevant architectures).
 const STEP_NS: u64 = 10_000_000;
 
-/// From the text of `/proc/stat`: busy time and steal of these CPUs, ns. None: a CPU is not there,
-/// or the text is of another form.
+/// Busy time and steal time of these CPUs from the text of `/proc/stat`, ns. `None`: a CPU is
+/// missing, or the text has another format.
 pub fn of_proc_stat(text: &str, cpus: &[u32]) -> Option<(u64, u64)> {
     let mut sum = (0, 0);
     for cpu in cpus {
@@ -115,14 +115,14 @@ pub fn of_proc_stat(text: &str, cpus: &[u32]) -> Option<(u64, u64)> {
     Some(sum)
 }
 
-/// From the text of `cpuacct.usage_percpu`: the CPU time of these CPUs, ns.
+/// The CPU time of these CPUs from the text of `cpuacct.usage_percpu`, ns.
 pub fn of_usage_percpu(text: &str, cpus: &[u32]) -> Option<u64> {
     let all: Vec<u64> =
         text.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     cpus.iter().map(|&cpu| all.get(cpu as usize)).sum()
 }
 
-/// From the text of the root group's `cpu.stat`: the CPU time of all CPUs, ns.
+/// The CPU time of all CPUs from the text of the root group's `cpu.stat`, ns.
 pub fn of_cpu_stat(text: &str) -> Option<u64> {
     let us = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
     us.trim().parse::<u64>().ok()?.checked_mul(1000)
@@ -139,7 +139,7 @@ mod tests {
         let noise = Noise::between(before, after, 1_400, 2);
         assert_eq!(noise, Noise { foreign: 0.05, steal: 0.01 });
         assert!(noise.is_quiet(0.05) && !noise.is_quiet(0.049));
-        // Steps of 10 ms may count less than there was.
+        // Steps of 10 ms may count less than was used.
         assert_eq!(Noise::between(before, after, 9_000, 2).foreign, 0.0);
         assert_eq!(Noise::between(before, before, 0, 2).foreign, 0.0);
         let stolen = Noise { foreign: 0.0, steal: 0.03 };
@@ -151,7 +151,7 @@ mod tests {
         let slice = |cpu, start_ns, end_ns, why| Slice { cpu, start_ns, end_ns, why };
         let a = [
             slice(0, 0, 100, Why::Preempted),   // b runs
-            slice(0, 200, 300, Why::Preempted), // nobody of us on CPU 0
+            slice(0, 200, 300, Why::Preempted), // no thread of the workload on CPU 0
             slice(0, 400, 450, Why::Blocked),
             slice(0, 500, 600, Why::End),
         ];

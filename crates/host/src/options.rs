@@ -1,44 +1,44 @@
-//! How a workload is to be measured: [`Options`].
+//! Options of a measurement: [`Options`].
 
 use schedlab_workload::{GroupSettings, Start};
 use std::path::PathBuf;
 
-/// Where the group of all threads is made.
+/// The place where the group of all threads is made.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum GroupChoice {
-    /// Where this process is, if that is permitted.
+    /// The group of this process, if that is permitted.
     #[default]
     Auto,
-    /// Nowhere.
+    /// No group is made.
     None,
-    /// In this directory of a hierarchy.
+    /// This directory of a hierarchy.
     At(PathBuf),
 }
 
-/// How a workload is to be measured.
+/// Options of a measurement.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// CPUs of tasks that name none; none: all that may be used.
+    /// CPUs of tasks that name none; `None`: all that may be used.
     pub cpus: Option<Vec<u32>>,
-    /// Quiet repetitions that are wanted.
+    /// Number of quiet repetitions requested.
     pub runs: u32,
-    /// When a run ends, ns; none: as the workload says.
+    /// Time at which a run ends, ns; `None`: as the workload specifies.
     pub duration_ns: Option<u64>,
     /// How threads begin.
     pub start: Start,
-    /// From which share of foreign CPU time on a repetition is thrown away.
+    /// Share of foreign CPU time above which a repetition is rejected.
     pub noise_limit: f64,
-    /// Repetitions at most; none: three times as many as are wanted.
+    /// Maximum number of repetitions; `None`: three times the number requested.
     pub tries: Option<u32>,
-    /// Where groups are made.
+    /// The place where groups are made.
     pub group: GroupChoice,
     /// Whether switches are recorded.
     pub records: bool,
-    /// Whether everybody's switches are recorded, in a repetition of its own.
+    /// Whether the switches of all tasks are recorded, in a separate repetition.
     pub records_all: bool,
-    /// Whether what cannot be done is left out.
+    /// Whether tasks that cannot be run are left out.
     pub leave_out: bool,
-    /// What holds in the workload's groups.
+    /// Settings of the workload's groups.
     pub settings: GroupSettings,
 }
 

@@ -9,32 +9,32 @@ use schedlab_core::Policy;
 use schedlab_workload::model::{Action, Model};
 use schedlab_workload::{GroupPlan, Target, rt_app};
 
-/// CPU numbers that workloads may name; which of them there are is looked at later.
+/// Upper bound of CPU numbers in workloads; whether a CPU exists is checked later.
 pub(crate) const CPUS_MAX: u32 = 4096;
 
 /// A workload that can be measured.
 #[derive(Debug)]
 pub struct Prepared {
-    /// What the file is called.
+    /// Name of the file.
     pub name: String,
     pub(crate) text: String,
-    /// The workload without what is left out, and with the run's duration.
+    /// The workload without the tasks that are left out, and with the duration of the run.
     pub model: Model,
     /// Its groups.
     pub groups: GroupPlan,
-    /// What is permitted.
+    /// What this user may do on this kernel.
     pub probe: Probe,
     /// CPUs of tasks that name none.
     pub cpus: Vec<u32>,
-    /// What was left out, and why.
+    /// Tasks that were left out, with reasons.
     pub left_out: Vec<Refusal>,
-    /// What is done otherwise than the file may make expect.
+    /// Differences from what the file may lead a reader to expect.
     pub notes: Vec<String>,
-    /// How it is measured.
+    /// Options of the measurement.
     pub options: Options,
 }
 
-/// What a group choice comes to.
+/// The place of the groups for a choice.
 fn home(choice: &GroupChoice) -> Result<Option<Home>, String> {
     match choice {
         GroupChoice::Auto => Ok(Home::of_this_process()),
@@ -43,15 +43,15 @@ fn home(choice: &GroupChoice) -> Result<Option<Home>, String> {
     }
 }
 
-/// Tries what is permitted, with groups where `choice` says.
+/// Tries what is permitted, with groups at the place that `choice` specifies.
 ///
 /// # Errors
-/// The directory that was named is no group.
+/// The directory that the user named is not a group.
 pub fn probe(choice: &GroupChoice) -> Result<Probe, String> {
     let mut probe = Probe::new(home(choice)?);
     if *choice == GroupChoice::None {
-        probe.group = probe::Answer::no(refusals::NO_GROUP);
-        probe.group_realtime = probe::Answer::no(refusals::NO_GROUP);
+        probe.group = probe::Permission::no(refusals::NO_GROUP);
+        probe.group_realtime = probe::Permission::no(refusals::NO_GROUP);
     }
     if let (GroupChoice::At(directory), false) = (choice, probe.group.yes) {
         return Err(format!("--group {}: {}", directory.display(), probe.group.how));
@@ -63,7 +63,7 @@ impl Prepared {
     /// Checks a workload file against what is permitted.
     ///
     /// # Errors
-    /// What is wrong with the file, or cannot be done: all of it.
+    /// All mistakes in the file and all reasons why it cannot be run.
     pub fn new(name: &str, text: &str, probe: Probe, options: Options) -> Result<Prepared, String> {
         let limited = options.duration_ns.is_some();
         let target = Target { cpus: CPUS_MAX, limited };
@@ -74,7 +74,7 @@ impl Prepared {
         }
         if let Some(tries) = options.tries.filter(|&tries| tries < options.runs) {
             return Err(format!(
-                "--tries {tries}: so few runs cannot be {} quiet ones (--runs); give at least {}",
+                "--tries {tries} is less than the {} quiet runs requested by --runs; give at least {}",
                 options.runs, options.runs
             ));
         }
@@ -110,7 +110,7 @@ impl Prepared {
         check_groups(&groups, &probe)?;
         if options.records_all && !probe.switches_of_all.yes {
             return Err(format!(
-                "--trace all: everybody's switches may not be recorded: {}; permit it with `sudo \
+                "--trace all: the switches of all tasks may not be recorded: {}; permit it with `sudo \
                  setcap cap_perfmon+ep` on the program, run it as root, or take --trace own",
                 probe.switches_of_all.how
             ));
@@ -120,7 +120,7 @@ impl Prepared {
         Ok(Prepared { name, text, model, groups, probe, cpus, left_out, notes, options })
     }
 
-    /// Repetitions at most.
+    /// Maximum number of repetitions.
     pub fn tries(&self) -> u32 {
         self.options.tries.unwrap_or(self.options.runs.saturating_mul(3))
     }
@@ -129,7 +129,7 @@ impl Prepared {
         self.model.policies().iter().any(|policy| policy.is_realtime())
     }
 
-    /// Paths of groups in which real-time tasks are or may come to be.
+    /// Paths of the groups in which real-time tasks run, now or later.
     pub(crate) fn realtime_groups(&self) -> Vec<String> {
         let default = self.model.global.default_policy;
         let mut paths = vec![];
@@ -137,9 +137,10 @@ impl Prepared {
             let all = || {
                 std::iter::once(&task.properties).chain(task.phases.iter().map(|p| &p.properties))
             };
-            let realtime = all().any(|said| said.policy.unwrap_or(default).is_realtime());
+            let realtime =
+                all().any(|properties| properties.policy.unwrap_or(default).is_realtime());
             if realtime {
-                let named = all().filter_map(|said| said.taskgroup.clone());
+                let named = all().filter_map(|properties| properties.taskgroup.clone());
                 paths.extend(named.filter(|path| !path.is_empty()));
             }
         }
@@ -152,7 +153,7 @@ impl Prepared {
 /// The CPUs that `--cpus` names, or all that this process may use.
 ///
 /// # Errors
-/// One is not on line or may not be used, or it names none.
+/// A CPU is offline or may not be used, or the list is empty.
 pub fn cpus(wanted: Option<&[u32]>, probe: &Probe) -> Result<Vec<u32>, String> {
     let Some(wanted) = wanted else {
         return Ok(probe.allowed.clone());
@@ -160,7 +161,7 @@ pub fn cpus(wanted: Option<&[u32]>, probe: &Probe) -> Result<Vec<u32>, String> {
     for cpu in wanted {
         if !probe.facts.cpus.contains(cpu) {
             return Err(format!(
-                "--cpus: CPU {cpu} is not on line; this machine has {}",
+                "--cpus: CPU {cpu} is not online; this machine has {}",
                 format_cpus(&probe.facts.cpus)
             ));
         }
@@ -177,7 +178,7 @@ pub fn cpus(wanted: Option<&[u32]>, probe: &Probe) -> Result<Vec<u32>, String> {
     }
 }
 
-/// That anything runs at all.
+/// Checks that at least one thread begins.
 fn begins(name: &str, model: &Model) -> Result<(), String> {
     let end_ns = model.global.duration_ns.unwrap_or(u64::MAX);
     if end_ns == 0 {
@@ -194,7 +195,7 @@ fn begins(name: &str, model: &Model) -> Result<(), String> {
     }
 }
 
-/// Settings of groups that are not made here.
+/// Checks the settings of groups that the host cannot provide.
 fn check_groups(groups: &GroupPlan, probe: &Probe) -> Result<(), String> {
     for group in groups.groups() {
         if !probe.group.yes {
@@ -211,8 +212,8 @@ fn check_groups(groups: &GroupPlan, probe: &Probe) -> Result<(), String> {
         if group.own_cpus.is_some() || group.own_frozen {
             let what = if group.own_frozen { "is frozen" } else { "has CPUs of its own" };
             return Err(format!(
-                "the group `{}` {what}, which the host's groups are not made with; give its tasks \
-                 `cpus`, or take that from its settings",
+                "the group `{}` {what}, which groups on the host do not support; give its tasks \
+                 `cpus`, or remove that from its settings",
                 group.path
             ));
         }
@@ -220,7 +221,7 @@ fn check_groups(groups: &GroupPlan, probe: &Probe) -> Result<(), String> {
     Ok(())
 }
 
-/// What is done otherwise than the file may make expect.
+/// Notes about differences from what the file may lead a reader to expect.
 fn notes(model: &Model, groups: &GroupPlan, probe: &Probe, options: &Options) -> Vec<String> {
     let mut notes = rt_app::notes(model, model.global.duration_ns);
     let memory = |action: &Action| matches!(action, Action::Mem(_) | Action::MemRun(_));
@@ -238,7 +239,7 @@ fn notes(model: &Model, groups: &GroupPlan, probe: &Probe, options: &Options) ->
     }
     if options.records && !probe.switches.yes {
         notes.push(format!(
-            "switches cannot be recorded ({}); time without a CPU is told by gaps, and there are no \
+            "switches cannot be recorded ({}); time without a CPU is inferred from gaps, and there are no \
              slices. kernel.perf_event_paranoid is {}; 2 or less permits it",
             probe.switches.how,
             probe.facts.perf_event_paranoid.map_or("unknown".into(), |now| now.to_string())
@@ -247,13 +248,13 @@ fn notes(model: &Model, groups: &GroupPlan, probe: &Probe, options: &Options) ->
     let endless = probe.facts.rt_runtime_us == Some(-1);
     if endless && model.policies().iter().any(|policy| policy.is_realtime()) {
         notes.push(
-            "kernel.sched_rt_runtime_us is -1: real-time tasks may take everything; the kernel ends \
+            "kernel.sched_rt_runtime_us is -1: real-time tasks may use all CPU time; the kernel ends \
              them soon after the run's end at the latest"
                 .into(),
         );
     }
     if model.policies().contains(&Policy::Deadline) {
-        notes.push("deadline tasks are admitted by the kernel: their sum must fit".into());
+        notes.push("the kernel admits deadline tasks only if all of them together fit".into());
     }
     notes
 }
@@ -293,7 +294,7 @@ pub(crate) mod tests {
     fn cpus_must_be_there_and_permitted() {
         let on = |cpus: &[u32]| Options { cpus: Some(cpus.to_vec()), ..Options::default() };
         let unknown = prepared(HOGS, root(), on(&[0, 9])).unwrap_err();
-        assert!(unknown.contains("CPU 9 is not on line; this machine has 0-1"), "{unknown}");
+        assert!(unknown.contains("CPU 9 is not online; this machine has 0-1"), "{unknown}");
         let bound = Probe { allowed: vec![0], ..root() };
         assert!(prepared(HOGS, bound, on(&[1])).unwrap_err().contains("may not be used"));
         assert_eq!(prepared(HOGS, root(), on(&[1])).unwrap().cpus, [1]);
@@ -322,15 +323,19 @@ pub(crate) mod tests {
 
     #[test]
     fn a_run_in_which_nothing_happens_is_refused() {
-        let said = |text: &str, duration_ns| {
+        let message_of = |text: &str, duration_ns| {
             let options = Options { duration_ns, ..Options::default() };
             prepared(text, root(), options).unwrap_err()
         };
-        assert!(said(HOGS, Some(0)).contains("a run of 0 s"));
+        assert!(message_of(HOGS, Some(0)).contains("a run of 0 s"));
         let none = r#"{"tasks": {"N": {"instance": 0, "loop": 1, "run": 10}}}"#;
-        assert!(said(none, None).contains("a.json: no thread begins"), "{}", said(none, None));
+        assert!(
+            message_of(none, None).contains("a.json: no thread begins"),
+            "{}",
+            message_of(none, None)
+        );
         let late = r#"{"tasks": {"L": {"delay": 2000000, "loop": 1, "run": 10}}}"#;
-        assert!(said(late, Some(1_000_000_000)).contains("no thread begins"));
+        assert!(message_of(late, Some(1_000_000_000)).contains("no thread begins"));
         assert!(prepared(late, root(), Options::default()).is_ok());
     }
 }

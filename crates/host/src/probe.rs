@@ -1,44 +1,44 @@
-//! What this user may do on this kernel: each thing is tried, on a thread that is made for it.
+//! What this user may do on this kernel. Each operation is tried on a thread made for it.
 
 use crate::facts::{CAP_SYS_NICE, Facts, has_capability};
-use crate::groups::{self, Home, Made};
+use crate::groups::{self, Home, MadeGroups};
 use crate::job::Accounts;
 use crate::noise::Source;
-use crate::sys::{self, SwitchRing, Whose};
+use crate::sys::{self, CounterScope, SwitchRing};
 use schedlab_core::{Policy, SchedAttr};
 use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Whether something can be had.
+/// Whether an operation is permitted.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Answer {
-    /// It can.
+pub struct Permission {
+    /// Whether it is.
     pub yes: bool,
-    /// How much of it, or why not.
+    /// Its extent, or the reason why it is not permitted.
     pub how: String,
 }
 
-impl Answer {
-    /// It can, in this way.
-    pub fn yes(how: impl Into<String>) -> Answer {
-        Answer { yes: true, how: how.into() }
+impl Permission {
+    /// The operation is permitted to this extent.
+    pub fn yes(how: impl Into<String>) -> Permission {
+        Permission { yes: true, how: how.into() }
     }
 
-    /// It cannot, for this reason.
-    pub fn no(why: impl Into<String>) -> Answer {
-        Answer { yes: false, how: why.into() }
+    /// The operation is not permitted, for this reason.
+    pub fn no(why: impl Into<String>) -> Permission {
+        Permission { yes: false, how: why.into() }
     }
 
-    fn of(tried: io::Result<impl Into<String>>) -> Answer {
+    fn of(tried: io::Result<impl Into<String>>) -> Permission {
         match tried {
-            Ok(how) => Answer::yes(how),
-            Err(error) => Answer::no(error_name(&error)),
+            Ok(how) => Permission::yes(how),
+            Err(error) => Permission::no(error_name(&error)),
         }
     }
 }
 
-/// `EPERM (Operation not permitted)`, or what the system says.
+/// `EPERM (Operation not permitted)`, or the system's message.
 pub fn error_name(error: &io::Error) -> String {
     let name = match error.raw_os_error() {
         Some(libc::EPERM) => "EPERM",
@@ -49,70 +49,70 @@ pub fn error_name(error: &io::Error) -> String {
         Some(libc::ENOSYS) => "ENOSYS",
         _ => return error.to_string(),
     };
-    let said = error.to_string();
-    format!("{name} ({})", said.split(" (os error").next().unwrap_or_default())
+    let message = error.to_string();
+    format!("{name} ({})", message.split(" (os error").next().unwrap_or_default())
 }
 
-/// What was found. What cannot be tried in a test is plain data, so that refusals can be.
+/// The results of all trials, as plain data, so that tests can describe other hosts.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Probe {
-    /// The host.
+    /// Facts about the host.
     pub facts: Facts,
     /// The user's number.
     pub user: u32,
-    /// Whether CAP_SYS_NICE is in force.
+    /// Whether CAP_SYS_NICE is effective.
     pub may_nice: bool,
     /// Raising the nice value to 19.
-    pub nice_up: Answer,
-    /// The lowest nice value to be had, by going from 0.
+    pub nice_up: Permission,
+    /// The lowest nice value that can be reached from 0.
     pub nice_floor: i32,
-    /// Whether a thread may go back from nice 1 to nice 0.
-    pub nice_back: Answer,
+    /// Whether a thread may return from nice 1 to nice 0.
+    pub nice_back: Permission,
     /// SCHED_BATCH.
-    pub batch: Answer,
+    pub batch: Permission,
     /// SCHED_IDLE.
-    pub idle: Answer,
+    pub idle: Permission,
     /// A custom slice of a fair task.
-    pub slice: Answer,
-    /// The highest priority under SCHED_FIFO; 0: none.
+    pub slice: Permission,
+    /// The highest priority under SCHED_FIFO; `0`: none.
     pub fifo: u32,
-    /// Why no higher one.
+    /// The reason why no higher priority is permitted.
     pub fifo_why: String,
-    /// The highest priority under SCHED_RR; 0: none.
+    /// The highest priority under SCHED_RR; `0`: none.
     pub round_robin: u32,
     /// SCHED_DEADLINE.
-    pub deadline: Answer,
-    /// CPUs that may be used.
+    pub deadline: Permission,
+    /// CPUs that this process may use.
     pub allowed: Vec<u32>,
     /// A timer slack of 1 ns.
-    pub timer_slack: Answer,
+    pub timer_slack: Permission,
     /// Locked memory.
-    pub memory_lock: Answer,
-    /// The switches of own threads, recorded by the kernel.
-    pub switches: Answer,
-    /// The counter of context switches of an own thread; without the kernel's part.
-    pub counter_user: Answer,
-    /// The counter of context switches of an own thread, all of it.
-    pub counter: Answer,
+    pub memory_lock: Permission,
+    /// The switches of the process's own threads, recorded by the kernel.
+    pub switches: Permission,
+    /// The counter of context switches of a thread, without the kernel's part.
+    pub counter_user: Permission,
+    /// The counter of context switches of a thread, including the kernel's part.
+    pub counter: Permission,
     /// The switches of all tasks.
-    pub switches_of_all: Answer,
-    /// Where tracefs is.
-    pub tracefs: Answer,
+    pub switches_of_all: Permission,
+    /// The mount point of tracefs.
+    pub tracefs: Permission,
     /// `/proc/self/task/TID/schedstat`.
-    pub schedstat: Answer,
+    pub schedstat: Permission,
     /// `/sys/kernel/debug/sched/features`.
-    pub features: Answer,
+    pub features: Permission,
     /// A group of great weight.
-    pub group: Answer,
-    /// Where groups can be made, if they can.
+    pub group: Permission,
+    /// The place where groups can be made, if there is one.
     pub home: Option<Home>,
     /// Whether real-time tasks in a group need a budget there.
-    pub group_realtime: Answer,
-    /// How everybody's CPU time is known.
+    pub group_realtime: Permission,
+    /// Source of the CPU time of all tasks.
     pub accounts: Accounts,
 }
 
-/// Runs `f` on a thread of its own, whose attributes nobody misses.
+/// Runs `f` on a thread of its own, whose attributes may be changed freely.
 fn aside<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(f).join() {
         Ok(value) => value,
@@ -124,7 +124,7 @@ fn tried(attr: SchedAttr) -> io::Result<String> {
     tried_in(None, attr)
 }
 
-/// The same in a group: `attach` is the file that a thread's number is written to.
+/// Runs `f` on a thread in a group; `attach` is the file to which the thread's number is written.
 fn tried_in(attach: Option<&Path>, attr: SchedAttr) -> io::Result<String> {
     aside(|| {
         if let Some(attach) = attach {
@@ -138,18 +138,18 @@ fn with_policy(policy: Policy) -> SchedAttr {
     SchedAttr { policy, ..SchedAttr::default() }
 }
 
-/// A slice that no kernel has by default, ns.
+/// A slice that no kernel uses by default, ns.
 const ODD_SLICE_NS: u64 = 3_700_000;
 
 impl Probe {
-    /// Tries everything. `home`: where groups are to be made, if anywhere.
+    /// Tries everything. `home`: the place for groups, if there is one.
     pub fn new(home: Option<Home>) -> Probe {
         let facts = Facts::of(Path::new("/"));
         let accounts = accounts(&facts);
         let group = try_group(home.as_ref());
         let home = home.filter(|_| group.yes);
-        // Real-time tasks are tried where they will be: with the budget of that group.
-        let made = home.as_ref().map(|home| Made::new(home, true));
+        // Real-time tasks are tried where they will run: with the budget of that group.
+        let made = home.as_ref().map(|home| MadeGroups::new(home, true));
         let attach = match (&home, &made) {
             (Some(home), Some(Ok(made))) => Some(made.load().join(home.attach())),
             _ => None,
@@ -159,19 +159,19 @@ impl Probe {
         Probe {
             user: rustix::process::geteuid().as_raw(),
             may_nice: has_capability(CAP_SYS_NICE),
-            nice_up: Answer::of(tried(SchedAttr::nice(19)).map(|_| "to 19")),
+            nice_up: Permission::of(tried(SchedAttr::nice(19)).map(|_| "to 19")),
             nice_floor: (-20..0).find(|&nice| tried(SchedAttr::nice(nice)).is_ok()).unwrap_or(0),
-            nice_back: Answer::of(aside(|| {
+            nice_back: Permission::of(aside(|| {
                 sys::set_attr(&SchedAttr::nice(1), false)?;
                 sys::set_attr(&SchedAttr::nice(0), false).map(|()| "from 1 to 0")
             })),
-            batch: Answer::of(tried(with_policy(Policy::Batch))),
-            idle: Answer::of(tried(with_policy(Policy::Idle))),
+            batch: Permission::of(tried(with_policy(Policy::Batch))),
+            idle: Permission::of(tried(with_policy(Policy::Idle))),
             slice: slice(),
             fifo,
             fifo_why,
             round_robin: highest_priority(Policy::RoundRobin, attach).0,
-            deadline: Answer::of(tried_in(
+            deadline: Permission::of(tried_in(
                 attach,
                 SchedAttr {
                     runtime_ns: 1_000_000,
@@ -181,19 +181,20 @@ impl Probe {
                 },
             )),
             allowed: aside(sys::affinity).unwrap_or_default(),
-            timer_slack: Answer::of(timer_slack()),
+            timer_slack: Permission::of(timer_slack()),
             memory_lock: memory_lock(),
-            switches: Answer::of(switches()),
-            counter_user: Answer::of(count(Whose::OwnWithoutKernel)),
-            counter: Answer::of(count(Whose::Own)),
-            switches_of_all: Answer::of(
-                sys::count_switches(Whose::OnCpu(facts.cpus[0]), || ()).map(|_| "perf events"),
+            switches: Permission::of(switches()),
+            counter_user: Permission::of(count(CounterScope::OwnWithoutKernel)),
+            counter: Permission::of(count(CounterScope::Own)),
+            switches_of_all: Permission::of(
+                sys::count_switches(CounterScope::OnCpu(facts.cpus[0]), || ())
+                    .map(|_| "perf events"),
             ),
             tracefs: tracefs(),
             schedstat: schedstat(),
             features: match &facts.features {
-                Some(_) => Answer::yes("/sys/kernel/debug/sched/features"),
-                None => Answer::no("/sys/kernel/debug/sched/features may not be read"),
+                Some(_) => Permission::yes("/sys/kernel/debug/sched/features"),
+                None => Permission::no("/sys/kernel/debug/sched/features may not be read"),
             },
             group_realtime: group_realtime(made.as_ref()),
             home,
@@ -203,10 +204,10 @@ impl Probe {
         }
     }
 
-    /// Line by line: what, whether, and how.
+    /// Rows for the terminal: the operation, whether it is permitted, and the extent or reason.
     pub fn lines(&self) -> Vec<(&'static str, bool, String)> {
         let facts = &self.facts;
-        let of = |answer: &Answer| (answer.yes, answer.how.clone());
+        let of = |answer: &Permission| (answer.yes, answer.how.clone());
         let priority = |highest: u32| match highest {
             0 => (false, self.fifo_why.clone()),
             highest => (true, format!("priorities 1 to {highest}")),
@@ -239,11 +240,14 @@ impl Probe {
             ("schedstat of threads", of(&self.schedstat)),
             (
                 "base slice",
-                known(facts.base_slice_ns.map(|ns| format!("{ns} ns")), "the kernel does not say"),
+                known(
+                    facts.base_slice_ns.map(|ns| format!("{ns} ns")),
+                    "the kernel does not report it",
+                ),
             ),
             ("scheduler features", of(&self.features)),
             (
-                "ticks a second",
+                "ticks per second",
                 known(
                     facts.hz.as_ref().map(|(hz, from)| format!("{hz}, by {from}")),
                     "neither /proc/config.gz nor /boot/config-RELEASE can be read; it is measured",
@@ -251,13 +255,13 @@ impl Probe {
             ),
             ("group of great weight", of(&self.group)),
             ("real-time tasks in it", of(&self.group_realtime)),
-            ("CPU time of everything", (true, self.accounts.source.name().into())),
+            ("CPU time of all tasks", (true, self.accounts.source.name().into())),
             ("topology", (!facts.places.is_empty(), facts.topology())),
         ];
         rows.into_iter().map(|(what, (yes, how))| (what, yes, how)).collect()
     }
 
-    /// As a document, `schedlab-host-probe/1`.
+    /// The results as the document `schedlab-host-probe/1`.
     pub fn to_json(&self) -> Value {
         let rights: Vec<Value> = self
             .lines()
@@ -288,17 +292,17 @@ fn highest_priority(policy: Policy, attach: Option<&Path>) -> (u32, String) {
     (0, why)
 }
 
-/// A slice is set and asked for: kernels before 6.12 take it without an error, and forget it.
-fn slice() -> Answer {
+/// Sets a slice and reads it back: kernels before 6.12 accept it without an error and ignore it.
+fn slice() -> Permission {
     let tried = aside(|| {
         let attr = SchedAttr { runtime_ns: ODD_SLICE_NS, ..SchedAttr::default() };
         sys::set_attr(&attr, false)?;
         sys::get_attr()
     });
     match tried {
-        Ok(attr) if attr.runtime_ns == ODD_SLICE_NS => Answer::yes("0.1 to 100 ms"),
-        Ok(_) => Answer::no("this kernel has none (6.12 and later do)"),
-        Err(error) => Answer::no(error_name(&error)),
+        Ok(attr) if attr.runtime_ns == ODD_SLICE_NS => Permission::yes("0.1 to 100 ms"),
+        Ok(_) => Permission::no("this kernel has none (6.12 and later have)"),
+        Err(error) => Permission::no(error_name(&error)),
     }
 }
 
@@ -309,16 +313,16 @@ fn timer_slack() -> io::Result<String> {
     })
 }
 
-fn memory_lock() -> Answer {
+fn memory_lock() -> Permission {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
     let limit = limit.map_or("no limit".into(), |bytes| format!("limit {} KiB", bytes / 1024));
     match sys::lock_a_page() {
-        Ok(()) => Answer::yes(limit),
-        Err(error) => Answer::no(format!("{}, {limit}", error_name(&error))),
+        Ok(()) => Permission::yes(limit),
+        Err(error) => Permission::no(format!("{}, {limit}", error_name(&error))),
     }
 }
 
-/// Sleeps, so that there are switches.
+/// Sleeps, so that switches occur.
 fn switch_away() {
     sys::sleep_until(sys::now_ns() + 200_000);
 }
@@ -336,66 +340,68 @@ fn switches() -> io::Result<String> {
     })
 }
 
-fn count(whose: Whose) -> io::Result<String> {
+fn count(whose: CounterScope) -> io::Result<String> {
     let counted = aside(|| sys::count_switches(whose, switch_away))?;
     Ok(format!("counted {counted} while it slept once"))
 }
 
-fn tracefs() -> Answer {
+fn tracefs() -> Permission {
     for place in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
         let id = Path::new(place).join("events/sched/sched_switch/id");
         match std::fs::read(&id) {
-            Ok(_) => return Answer::yes(place),
+            Ok(_) => return Permission::yes(place),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Answer::no(format!("{place} may not be read"));
+                return Permission::no(format!("{place} may not be read"));
             }
             Err(_) => {}
         }
     }
-    Answer::no("not mounted, or not to be seen")
+    Permission::no("not mounted, or not visible")
 }
 
-fn schedstat() -> Answer {
+fn schedstat() -> Permission {
     let path = "/proc/thread-self/schedstat";
     match std::fs::read_to_string(path) {
         Ok(text) if text.split_ascii_whitespace().count() == 3 => {
-            Answer::yes("CPU time, waiting, times scheduled in")
+            Permission::yes("CPU time, waiting, times scheduled in")
         }
-        Ok(_) => Answer::no(format!("{path} is of another form")),
-        Err(error) => Answer::no(error_name(&error)),
+        Ok(_) => Permission::no(format!("{path} has another format")),
+        Err(error) => Permission::no(error_name(&error)),
     }
 }
 
-fn try_group(home: Option<&Home>) -> Answer {
+fn try_group(home: Option<&Home>) -> Permission {
     let Some(home) = home else {
-        return Answer::no("no control group hierarchy with the cpu controller is mounted");
+        return Permission::no("no control group hierarchy with the cpu controller is mounted");
     };
-    match Made::new(home, false) {
+    match MadeGroups::new(home, false) {
         Ok(made) => {
-            // A thread must get in, too.
+            // It must also be possible to move a thread into the group.
             let attach = made.load().join(home.attach());
             let moved = aside(|| std::fs::write(&attach, sys::thread_id().to_string()));
             match moved {
-                Ok(()) => Answer::yes(format!("below {}", home.directory.display())),
-                Err(error) => Answer::no(format!("{}: {}", attach.display(), error_name(&error))),
+                Ok(()) => Permission::yes(format!("below {}", home.directory.display())),
+                Err(error) => {
+                    Permission::no(format!("{}: {}", attach.display(), error_name(&error)))
+                }
             }
         }
-        Err(why) => Answer::no(why),
+        Err(why) => Permission::no(why),
     }
 }
 
-fn group_realtime(made: Option<&Result<Made, String>>) -> Answer {
+fn group_realtime(made: Option<&Result<MadeGroups, String>>) -> Permission {
     match made {
-        None => Answer::no("there is no group"),
+        None => Permission::no("there is no group"),
         Some(Ok(made)) => match made.rt_runtime_us {
-            Some(us) => Answer::yes(format!("{us} us of each second")),
-            None => Answer::yes("no budget is needed"),
+            Some(us) => Permission::yes(format!("{us} us of each second")),
+            None => Permission::yes("no budget needed"),
         },
-        Some(Err(why)) => Answer::no(why.clone()),
+        Some(Err(why)) => Permission::no(why.clone()),
     }
 }
 
-/// How everybody's CPU time can be known.
+/// The best source of the CPU time of all tasks.
 fn accounts(facts: &Facts) -> Accounts {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let in_steps = crate::noise::of_proc_stat(&stat, &facts.cpus).map_or(0, |(busy, _)| busy);
@@ -408,7 +414,7 @@ fn accounts(facts: &Facts) -> Accounts {
             Source::Cpuacct => crate::noise::of_usage_percpu(&text, &facts.cpus),
             _ => crate::noise::of_cpu_stat(&text),
         };
-        // In a container the root may be one of a part: then it knows much less than the kernel.
+        // In a container, the visible root may be a part of the hierarchy that accounts for less.
         if busy_ns.is_some_and(|ns| ns >= in_steps / 2) {
             return Accounts { source, file };
         }
@@ -417,7 +423,7 @@ fn accounts(facts: &Facts) -> Accounts {
 }
 
 impl Accounts {
-    /// Those for a placement: what knows only all CPUs together does not know some of them.
+    /// The source for a placement: totals over all CPUs are of no use for some of them.
     pub fn for_cpus(&self, cpus: &[u32], facts: &Facts) -> Accounts {
         if self.source == Source::CpuStat && cpus.len() < facts.cpus.len() {
             return Accounts { source: Source::ProcStat, file: PathBuf::from("/proc/stat") };

@@ -1,5 +1,5 @@
-//! What a workload wants that cannot be had here, found out before anything runs: with the task,
-//! the key, and what would permit it.
+//! Requirements of a workload that this host cannot meet, found before anything runs: each with the
+//! task, the key, and a remedy.
 
 use crate::facts::format_cpus;
 use crate::probe::Probe;
@@ -7,25 +7,26 @@ use schedlab_core::{Policy, SchedAttr};
 use schedlab_workload::model::{Action, Model, Properties, Task};
 use std::fmt;
 
-/// The most that a `mem` or `memrun` may have, bytes.
+/// Maximum size for a `mem` or `memrun`, bytes.
 const MEMORY_MAX: u64 = 256 << 20;
 
-/// The kernel's times of deadline tasks are whole units of 1024 ns: less is nothing.
+/// The kernel rounds the times of deadline tasks down to units of 1024 ns, so a shorter one is
+/// zero.
 const DEADLINE_RUNTIME_LEAST_US: u64 = 2;
 
-/// Why there are no groups, where the user wants none.
+/// The reason why there are no groups if the user requests none.
 pub const NO_GROUP: &str = "--group none";
 
-/// Something that cannot be done.
+/// A requirement that cannot be met.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Refusal {
-    /// Of which task.
+    /// Key of the task.
     pub task: String,
-    /// What of it: a key of the workload's file.
+    /// The key of the workload's file that states it.
     pub key: String,
-    /// What is wrong.
+    /// The reason.
     pub what: String,
-    /// What would permit it.
+    /// The remedy.
     pub way_out: String,
 }
 
@@ -36,7 +37,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Attributes in words.
+/// Describes attributes in words.
 pub fn describe(attr: &SchedAttr) -> String {
     let us = |ns: u64| ns / 1000;
     match attr.policy {
@@ -57,11 +58,11 @@ pub fn describe(attr: &SchedAttr) -> String {
     }
 }
 
-/// What may be asked for, by how a task is scheduled.
+/// Remedy for missing scheduling rights.
 const NICE_RIGHT: &str =
     "permit it with `sudo setcap cap_sys_nice+ep` on the program, or run it as root";
 
-/// All that cannot be done of `model` by this user on this kernel, with `cpus` for tasks that name
+/// Everything in `model` that this user cannot do on this kernel, with `cpus` for tasks that name
 /// none; once for each task and key.
 pub fn refusals(model: &Model, probe: &Probe, cpus: &[u32]) -> Vec<Refusal> {
     let mut found = vec![];
@@ -70,7 +71,7 @@ pub fn refusals(model: &Model, probe: &Probe, cpus: &[u32]) -> Vec<Refusal> {
         of_task.properties(model.global.default_policy);
         of_task.events();
     }
-    // The same of several phases is one thing.
+    // The same refusal in several phases counts once.
     found.sort();
     found.dedup_by(|a, b| (&a.task, &a.key, &a.what) == (&b.task, &b.key, &b.what));
     found
@@ -108,19 +109,19 @@ impl Checker<'_> {
         }
     }
 
-    /// `policy`, `priority`, `slice`.
-    fn scheduling(&mut self, policy: Policy, said: &Properties) {
+    /// Checks `policy`, `priority` and `slice`.
+    fn scheduling(&mut self, policy: Policy, stated: &Properties) {
         let probe = self.probe;
         match policy {
             Policy::Fifo | Policy::RoundRobin => {
-                let wanted = said.priority.unwrap_or(10).max(1) as u32;
+                let wanted = stated.priority.unwrap_or(10).max(1) as u32;
                 let is_fifo = policy == Policy::Fifo;
                 let highest = if is_fifo { probe.fifo } else { probe.round_robin };
-                if wanted > highest && (said.policy.is_some() || said.priority.is_some()) {
+                if wanted > highest && (stated.policy.is_some() || stated.priority.is_some()) {
                     let name = policy.name();
                     let what = match highest {
                         0 => format!("{name} is not permitted: {}", probe.fifo_why),
-                        _ => format!("{name} goes up to priority {highest} here, not {wanted}"),
+                        _ => format!("{name} is permitted up to priority {highest}, not {wanted}"),
                     };
                     let limit = format!("or raise the limit (`ulimit -r {wanted}`)");
                     let way_out = if probe.may_nice {
@@ -134,7 +135,7 @@ impl Checker<'_> {
                     self.refuse(if highest == 0 { "policy" } else { "priority" }, what, way_out);
                 } else if self.is_in_a_group() && !probe.group_realtime.yes {
                     let what = format!(
-                        "{} in a group is not to be had: {}",
+                        "{} in a group is not available: {}",
                         policy.name(),
                         probe.group_realtime.how
                     );
@@ -148,9 +149,9 @@ impl Checker<'_> {
                 let way_out = format!("{NICE_RIGHT}, or leave the task out with --leave-out");
                 self.refuse("policy", what, way_out);
             }
-            Policy::Deadline => self.deadline(said),
+            Policy::Deadline => self.deadline(stated),
             Policy::Other | Policy::Batch | Policy::Idle => {
-                let nice = said.priority.unwrap_or(0);
+                let nice = stated.priority.unwrap_or(0);
                 if nice < probe.nice_floor {
                     let what = format!(
                         "nice {nice} is not permitted: this user may go down to {}",
@@ -161,7 +162,7 @@ impl Checker<'_> {
                         format!("{NICE_RIGHT}, {limit}, or leave the task out with --leave-out");
                     self.refuse("priority", what, way_out);
                 }
-                self.slice(said);
+                self.slice(stated);
                 for (wanted, right) in [(Policy::Batch, &probe.batch), (Policy::Idle, &probe.idle)]
                 {
                     if policy == wanted && !right.yes {
@@ -173,19 +174,19 @@ impl Checker<'_> {
         }
     }
 
-    /// What the kernel takes of a deadline task.
-    fn deadline(&mut self, said: &Properties) {
+    /// Checks the kernel's limits for a deadline task.
+    fn deadline(&mut self, stated: &Properties) {
         let way_out = "give another, or leave the task out with --leave-out";
-        if let Some(us) = said.dl_runtime_us.filter(|&us| us < DEADLINE_RUNTIME_LEAST_US) {
+        if let Some(us) = stated.dl_runtime_us.filter(|&us| us < DEADLINE_RUNTIME_LEAST_US) {
             let what = format!(
                 "the kernel takes no deadline task of {us} us, but of {DEADLINE_RUNTIME_LEAST_US} us \
                  or more"
             );
             self.refuse("dl-runtime", what, way_out);
         }
-        // The kernel looks at the period, or where there is none at the deadline.
-        let period = said.dl_period_us.map(|us| ("dl-period", us));
-        let period = period.or(said.dl_deadline_us.map(|us| ("dl-deadline", us)));
+        // The kernel checks the period or, if there is none, the deadline.
+        let period = stated.dl_period_us.map(|us| ("dl-period", us));
+        let period = period.or(stated.dl_deadline_us.map(|us| ("dl-deadline", us)));
         let bounds = self.probe.facts.deadline_period_us;
         if let (Some((key, us)), Some((least, most))) = (period, bounds)
             && !(least..=most).contains(&us)
@@ -202,25 +203,25 @@ impl Checker<'_> {
         self.probe.group.yes
     }
 
-    fn slice(&mut self, said: &Properties) {
-        let (key, us) = match (said.slice_us, said.dl_runtime_us) {
+    fn slice(&mut self, stated: &Properties) {
+        let (key, us) = match (stated.slice_us, stated.dl_runtime_us) {
             (Some(us), _) => ("slice", us),
             (None, Some(us)) => ("dl-runtime", us),
             (None, None) => return,
         };
         if !self.probe.slice.yes {
-            let what = format!("a slice of its own is not to be had: {}", self.probe.slice.how);
+            let what = format!("a custom slice is not available: {}", self.probe.slice.how);
             self.refuse(key, what, "leave the task out with --leave-out");
         } else if !(100..=100_000).contains(&us) {
-            let what = format!("the kernel makes another of a slice of {us} us");
+            let what = format!("the kernel changes a slice of {us} us");
             self.refuse(key, what, "give 100 to 100000 us");
         }
     }
 
-    /// `cpus`, `taskgroup`.
-    fn place(&mut self, said: &Properties) {
+    /// Checks `cpus` and `taskgroup`.
+    fn place(&mut self, stated: &Properties) {
         let probe = self.probe;
-        if let Some(cpus) = &said.cpus {
+        if let Some(cpus) = &stated.cpus {
             let outside = |there: &[u32]| {
                 let outside: Vec<u32> =
                     cpus.iter().copied().filter(|cpu| !there.contains(cpu)).collect();
@@ -228,8 +229,8 @@ impl Checker<'_> {
             };
             if let Some(missing) = outside(&probe.facts.cpus) {
                 let there = format_cpus(&probe.facts.cpus);
-                let what = format!("CPU {missing} is not on line; this machine has {there}");
-                self.refuse("cpus", what, "name CPUs that there are");
+                let what = format!("CPU {missing} is not online; this machine has {there}");
+                self.refuse("cpus", what, "name CPUs that are online");
             } else if let Some(missing) = outside(&probe.allowed) {
                 let there = format_cpus(&probe.allowed);
                 let what = format!("CPU {missing} may not be used; this process may use {there}");
@@ -240,7 +241,7 @@ impl Checker<'_> {
                 self.refuse("cpus", what, "name it in --cpus too");
             }
         }
-        if let Some(path) = &said.taskgroup
+        if let Some(path) = &stated.taskgroup
             && !path.is_empty()
             && !probe.group.yes
         {
@@ -257,18 +258,18 @@ impl Checker<'_> {
         }
     }
 
-    /// Deadline tasks may not be bound to some CPUs.
+    /// Checks that a deadline task is not bound to some of the CPUs.
     fn bound(&mut self, policy: Policy, own: Option<&[u32]>) {
         let cpus = own.unwrap_or(self.cpus);
         let some_only = self.probe.facts.cpus.iter().any(|cpu| !cpus.contains(cpu));
         let unlimited = self.probe.facts.rt_runtime_us == Some(-1);
         if policy == Policy::Deadline && some_only && !unlimited {
             let what = format!(
-                "the kernel lets a deadline task use all CPUs or none, and it would be bound to {}",
+                "the kernel lets a deadline task use all CPUs or none, and this one would be bound to {}",
                 format_cpus(cpus)
             );
             let way_out = match own {
-                Some(_) => "take `cpus` from the task",
+                Some(_) => "remove `cpus` from the task",
                 None => "run it without --cpus, or leave the task out with --leave-out",
             };
             self.refuse(if own.is_some() { "cpus" } else { "policy" }, what, way_out);
@@ -279,7 +280,7 @@ impl Checker<'_> {
         let leave_out = "leave the task out with --leave-out";
         for event in self.task.phases.iter().flat_map(|phase| &phase.events) {
             let what = match &event.action {
-                Action::IoRun(_) => "a host has no device with the time of the cost model",
+                Action::IoRun(_) => "a host has no device that takes the time of the cost model",
                 Action::Exec => "a thread cannot exec without ending all others",
                 Action::Resume { sync: true, .. } => "a futex has no synchronous wakeup",
                 Action::Mem(bytes) if *bytes > MEMORY_MAX => "more than 256 MiB of memory",
@@ -297,15 +298,15 @@ pub(crate) mod tests {
     use crate::facts::{Facts, Place};
     use crate::job::Accounts;
     use crate::noise::Source;
-    use crate::probe::Answer;
+    use crate::probe::Permission;
     use schedlab_workload::{Target, rt_app};
     use std::collections::BTreeMap;
 
-    /// A user without capabilities on a machine of two CPUs, as most are.
+    /// An ordinary user without capabilities, on a machine with two CPUs.
     pub(crate) fn user() -> Probe {
         let place = |cpu| Place { cpu, core: cpu, cache: 0, package: 0, node: 0 };
-        let no = || Answer::no("EPERM (Operation not permitted)");
-        let yes = || Answer::yes("");
+        let no = || Permission::no("EPERM (Operation not permitted)");
+        let yes = || Permission::yes("");
         Probe {
             facts: Facts {
                 release: "6.18.44".into(),
@@ -354,9 +355,9 @@ pub(crate) mod tests {
         }
     }
 
-    /// The same machine's root.
+    /// The root user of the same machine.
     pub(crate) fn root() -> Probe {
-        let yes = || Answer::yes("");
+        let yes = || Permission::yes("");
         Probe {
             user: 0,
             may_nice: true,
@@ -374,7 +375,8 @@ pub(crate) mod tests {
 
     fn refused(tasks: &str, probe: &Probe, cpus: &[u32]) -> Vec<String> {
         let text = format!(r#"{{"global": {{"duration": 1}}, "tasks": {{{tasks}}}}}"#);
-        let model = rt_app::load("a.json", &text, &Target::new(16)).expect("it can be read");
+        let model =
+            rt_app::load("a.json", &text, &Target::new(16)).expect("the workload is well formed");
         refusals(&model, probe, cpus).iter().map(ToString::to_string).collect()
     }
 
@@ -393,11 +395,11 @@ pub(crate) mod tests {
             assert!(message.contains(part), "{part} is not in: {message}");
         }
         assert_eq!(refused(task, &root(), &[0, 1]), [""; 0]);
-        // RLIMIT_RTPRIO lets some through.
+        // RLIMIT_RTPRIO permits some priorities.
         let some = Probe { fifo: 20, ..user() };
         assert!(one(task, &some).contains("up to priority 20"));
         let low = r#""R": {"policy": "SCHED_FIFO", "priority": 20, "run": 1}"#;
-        let outside = Probe { group: Answer::no("none"), ..some };
+        let outside = Probe { group: Permission::no("none"), ..some };
         assert_eq!(refused(low, &outside, &[0, 1]), [""; 0]);
     }
 
@@ -415,13 +417,13 @@ pub(crate) mod tests {
     fn groups_cpus_and_slices_are_looked_at() {
         let group = r#""a": {"taskgroup": "/g", "run": 1}"#;
         assert!(one(group, &user()).contains("Delegate=yes"));
-        let unwanted = Probe { group: Answer::no(NO_GROUP), ..root() };
+        let unwanted = Probe { group: Permission::no(NO_GROUP), ..root() };
         assert!(
             one(group, &unwanted).ends_with("leave out --group none, or the task with --leave-out")
         );
         assert_eq!(refused(group, &root(), &[0, 1]), [""; 0]);
         let cpu = r#""a": {"cpus": [7], "run": 1}"#;
-        assert!(one(cpu, &root()).contains("CPU 7 is not on line; this machine has 0-1"));
+        assert!(one(cpu, &root()).contains("CPU 7 is not online; this machine has 0-1"));
         let cpu = r#""a": {"cpus": [1], "run": 1}"#;
         let bound = Probe { allowed: vec![0], ..root() };
         assert!(one(cpu, &bound).contains("may not be used"));
@@ -429,7 +431,7 @@ pub(crate) mod tests {
         assert!(all[0].contains("not among those of --cpus, 0"), "{all:?}");
         let slice = r#""a": {"slice": 3000, "run": 1}"#;
         assert_eq!(refused(slice, &user(), &[0, 1]), [""; 0]);
-        let old = Probe { slice: Answer::no("this kernel has none"), ..root() };
+        let old = Probe { slice: Permission::no("this kernel has none"), ..root() };
         assert!(one(slice, &old).contains("`slice`"));
         assert!(one(r#""a": {"slice": 50, "run": 1}"#, &root()).contains("100 to 100000"));
     }
@@ -477,7 +479,7 @@ pub(crate) mod tests {
     #[test]
     fn real_time_in_a_group_needs_a_budget() {
         let task = r#""R": {"policy": "SCHED_RR", "run": 1}"#;
-        let broke = Probe { group_realtime: Answer::no("the sum is all there is"), ..root() };
+        let broke = Probe { group_realtime: Permission::no("the sum is all there is"), ..root() };
         assert!(one(task, &broke).contains("--group none"));
     }
 }

@@ -1,8 +1,8 @@
-//! What was measured, as a document and as a table.
+//! Results as a document and as a table.
 //!
-//! The document has the form `live-schedule/1`: for each placement and each task least, median and
-//! greatest value over the repetitions, and the slices of one of them. Beside that it holds what
-//! the figures come from: every repetition, with its noise and each latency.
+//! The document has the format `live-schedule/1`: minimum, median and maximum over the repetitions
+//! for each placement and each task, and the slices of one repetition. It also contains the data
+//! behind the figures: every repetition, with its noise and each latency.
 
 use crate::facts::format_cpus;
 use crate::figures::{Latencies, delta_coded, spread};
@@ -19,11 +19,11 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-/// The form of the document.
+/// The format of the document.
 pub const FORMAT: &str = "live-schedule/1";
-/// Of each repetition and thread so many latencies are written.
+/// Maximum number of latencies written for each repetition and thread.
 const LATENCIES_MAX: usize = 10_000;
-/// The trace ends before it has more slices than these.
+/// Number of slices at which the trace ends.
 const SLICES_MAX: usize = 50_000;
 
 /// The document.
@@ -56,7 +56,7 @@ pub fn document(prepared: &Prepared, outcome: &Outcome) -> Value {
     })
 }
 
-/// `cpu0`; `both`, where these are all of two; `cpus0-3`.
+/// `cpu0`; `both` for all CPUs of a machine with two; `cpus0-3`.
 fn placement_name(prepared: &Prepared) -> String {
     match &prepared.cpus[..] {
         [one] => format!("cpu{one}"),
@@ -90,7 +90,7 @@ fn machine(prepared: &Prepared, outcome: &Outcome) -> Value {
         "tick_gap_p99_ns": outcome.tick.map(|tick| tick.gap_p99_ns),
         "preempt": facts.preempt,
         "base_slice_ns": facts.base_slice_ns,
-        "base_slice_source": "sched_getattr of a thread that was just made",
+        "base_slice_source": "sched_getattr of a new thread",
         "features": facts.features.as_deref().unwrap_or("not readable"),
         "config": facts.config,
         "autogroup": facts.autogroup,
@@ -103,7 +103,7 @@ fn machine(prepared: &Prepared, outcome: &Outcome) -> Value {
     })
 }
 
-/// The workload as JSON, in which every key is there once.
+/// The workload as JSON in which every key occurs once.
 fn scenario(model: &Model) -> Value {
     let mut model = model.clone();
     for task in &mut model.tasks {
@@ -116,19 +116,19 @@ fn scenario(model: &Model) -> Value {
             }
         }
     }
-    serde_json::from_str(&rt_app::write(&model)).expect("what was written is JSON")
+    serde_json::from_str(&rt_app::write(&model)).expect("the written workload is JSON")
 }
 
-/// The name, with a number if it was there before.
+/// The name, with a number appended if it occurred before.
 fn unique(seen: &mut BTreeSet<String>, name: &str) -> String {
     let candidates = (2..).map(|number| format!("{name}_{number}"));
     let free = std::iter::once(name.to_string()).chain(candidates).find(|one| !seen.contains(one));
-    let name = free.expect("numbers do not end");
+    let name = free.expect("some number is free");
     seen.insert(name.clone());
     name
 }
 
-/// The repetitions that count: the quiet ones; if there is none, all, marked as rejected.
+/// The repetitions that count: the quiet ones or, if there are none, all, marked as rejected.
 fn counted(outcome: &Outcome) -> Vec<&Repetition> {
     let quiet: Vec<_> = outcome.repetitions.iter().filter(|one| one.is_quiet).collect();
     if quiet.is_empty() { outcome.repetitions.iter().collect() } else { quiet }
@@ -174,7 +174,7 @@ fn placement(prepared: &Prepared, outcome: &Outcome) -> Value {
     })
 }
 
-/// The threads of each name, in the order in which names are first seen, one a repetition.
+/// The threads of each name, one from each repetition, in the order in which the names occur.
 fn by_name<'a>(counted: &[&'a Repetition]) -> Vec<(&'a str, Vec<(&'a Thread, u64)>)> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut found: Vec<(&str, Vec<(&Thread, u64)>)> = vec![];
@@ -194,7 +194,7 @@ fn by_name<'a>(counted: &[&'a Repetition]) -> Vec<(&'a str, Vec<(&'a Thread, u64
     found
 }
 
-/// The plain figures of a thread, by the names that documents give them.
+/// The plain figures of a thread, by their names in documents.
 fn figures(thread: &Thread) -> [(&'static str, u64); 9] {
     [
         ("cpu_ns", thread.cpu_ns),
@@ -251,7 +251,7 @@ fn wait_latencies(thread: &Thread) -> &[u64] {
     &thread.wait_latencies_ns
 }
 
-/// One repetition, with all that was measured.
+/// One repetition with all measurements.
 fn repetition(one: &Repetition, tick: Option<&Tick>) -> Value {
     let measured = &one.measured;
     let mut tasks = Map::new();
@@ -290,13 +290,13 @@ fn repetition(one: &Repetition, tick: Option<&Tick>) -> Value {
     })
 }
 
-/// When the first tick comes after the start of a run, ns.
+/// Time of the first tick after the start of a run, ns.
 pub fn first_tick_ns(tick: &Tick, start_ns: u64) -> u64 {
     let period_ns = period_ns(tick.hz);
     (tick.phase_ns % period_ns + period_ns - start_ns % period_ns) % period_ns
 }
 
-/// Where the threads ran in a repetition, at this place among all. None: that was not recorded.
+/// Where the threads ran in the repetition with this index. `None`: that was not recorded.
 fn trace(measured: &Measured, place: Option<usize>) -> Option<Value> {
     let mut slices = vec![];
     for thread in &measured.threads {
@@ -315,7 +315,7 @@ fn trace(measured: &Measured, place: Option<usize>) -> Option<Value> {
         "repetition": place,
         "window_ns": window_ns,
         "foreign_cpu_fraction": measured.noise.foreign,
-        "recorded": "own switches: others are not in it, and a wakeup's CPU is that of the next slice",
+        "recorded": "switches of the workload's own threads; the CPU of a wakeup is that of the next slice",
         "slices": slices
             .iter()
             .map(|(_, slice, name)| json!([slice.cpu, slice.start_ns, slice.end_ns, name]))
@@ -325,12 +325,12 @@ fn trace(measured: &Measured, place: Option<usize>) -> Option<Value> {
     }))
 }
 
-/// Other threads' stays that are shorter are left out, ns.
+/// Shortest stay of a thread outside the workload that is included, ns.
 const SHORT_NS: u64 = 1_000;
 
-/// Who had the CPUs in a repetition. None: that was not recorded.
+/// Use of the CPUs in a repetition. `None`: that was not recorded.
 fn trace_of_all(measured: &Measured) -> Option<Value> {
-    let all = measured.everybody.as_ref()?;
+    let all = measured.all_switches.as_ref()?;
     let own: BTreeMap<u32, &str> =
         measured.threads.iter().map(|thread| (thread.tid, thread.name.as_str())).collect();
     let mut slices: Vec<(u32, u64, u64, &str, char)> = vec![];
@@ -341,7 +341,7 @@ fn trace_of_all(measured: &Measured) -> Option<Value> {
         let end = if stay.preempted { 'p' } else { 'b' };
         if name == OTHER {
             *others.entry(stay.tid).or_default() += end_ns - stay.start_ns;
-            // One after the other is one.
+            // Consecutive stays are merged.
             if let Some(last) = slices.last_mut().filter(|last| {
                 last.0 == stay.cpu && last.3 == OTHER && last.2 + SHORT_NS > stay.start_ns
             }) {
@@ -361,7 +361,7 @@ fn trace_of_all(measured: &Measured) -> Option<Value> {
     Some(json!({
         "window_ns": window_ns,
         "foreign_cpu_fraction": measured.noise.foreign,
-        "recorded": "everybody's switches, in a run of its own whose figures do not count",
+        "recorded": "switches of all tasks, in a separate run whose figures do not count",
         "lost_switches": all.lost,
         "slices": slices
             .iter()
@@ -377,9 +377,9 @@ fn trace_of_all(measured: &Measured) -> Option<Value> {
     }))
 }
 
-/// What is not of the workload, in a trace.
+/// Name in a trace for threads outside the workload.
 const OTHER: &str = "other";
-/// So many others are named.
+/// Maximum number of threads outside the workload that are named.
 const OTHERS_MAX: usize = 50;
 
 /// Ends of sleeps, each with the CPU of the thread's next slice, if slices were recorded.
@@ -398,7 +398,7 @@ fn wakeups(measured: &Measured, window_ns: u64) -> Vec<(u64, &str, u32)> {
     wakeups
 }
 
-/// The noise in a line.
+/// Describes the noise in a line.
 pub fn noise_line(outcome: &Outcome) -> String {
     let counted = counted(outcome);
     let mut foreign: Vec<f64> = counted.iter().map(|one| one.measured.noise.foreign).collect();
@@ -406,12 +406,12 @@ pub fn noise_line(outcome: &Outcome) -> String {
     let percent = |share: f64| format!("{:.1}", share * 100.0);
     let steal = counted.iter().map(|one| one.measured.noise.steal).fold(0.0, f64::max);
     let quiet = outcome.repetitions.iter().filter(|one| one.is_quiet).count();
-    let thrown_away = match quiet {
+    let rejected = match quiet {
         0 => "none of them quiet".to_string(),
-        quiet => format!("{} thrown away", outcome.repetitions.len() - quiet),
+        quiet => format!("{} rejected", outcome.repetitions.len() - quiet),
     };
     format!(
-        "noise: others had {} % of the CPUs ({} to {} in {} {}, {thrown_away}), steal {}{}",
+        "noise: others had {} % of the CPUs ({} to {} in {} {}, {rejected}), steal {}{}",
         percent(foreign[foreign.len() / 2]),
         percent(foreign[0]),
         percent(foreign[foreign.len() - 1]),
@@ -422,7 +422,7 @@ pub fn noise_line(outcome: &Outcome) -> String {
     )
 }
 
-/// Rows for people: the head, then a line for each task, all cells as text.
+/// Rows for the terminal: the head, then a line for each task, all cells as text.
 pub fn rows(outcome: &Outcome) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let head = vec![
         "task",
@@ -472,7 +472,7 @@ pub fn rows(outcome: &Outcome) -> (Vec<&'static str>, Vec<Vec<String>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Everybody;
+    use crate::job::AllSwitches;
     use crate::noise::Noise;
     use crate::options::Options;
     use crate::refusals::tests::root;
@@ -503,7 +503,7 @@ mod tests {
                 tid: 71,
                 ..Thread::default()
             }],
-            everybody: None,
+            all_switches: None,
         }
     }
 
@@ -559,7 +559,8 @@ mod tests {
             |cpu, start_ns, end_ns, tid, preempted| Stay { cpu, start_ns, end_ns, tid, preempted };
         let stays = vec![
             stay(0, 0, 5_000, 71, true),
-            // Two others, one after the other, and one that is too short.
+            // Two threads outside the workload, one after the other, and one stay that is too
+            // short.
             stay(0, 5_000, 7_000, 8, false),
             stay(0, 7_100, 9_000, 9, false),
             stay(0, 10_000, 20_000, 71, false),
@@ -568,8 +569,10 @@ mod tests {
             stay(1, 1_000_000_600, 1_000_000_700, 71, false),
         ];
         let names = [(8, "cc".to_string())].into();
-        let traced =
-            Measured { everybody: Some(Everybody { stays, lost: 0, names }), ..measured(100, 0.0) };
+        let traced = Measured {
+            all_switches: Some(AllSwitches { stays, lost: 0, names }),
+            ..measured(100, 0.0)
+        };
         let outcome = Outcome { traced: Some(traced), ..outcome(&[true, true]) };
         let document = document(&prepared(&[0, 1]), &outcome);
         let trace = &document["placements"]["both"]["trace"];
@@ -601,7 +604,7 @@ mod tests {
         let line = noise_line(&outcome(&[true, false, true]));
         assert_eq!(
             line,
-            "noise: others had 0.4 % of the CPUs (0.2 to 0.4 in 2 runs, 1 thrown away), steal 0"
+            "noise: others had 0.4 % of the CPUs (0.2 to 0.4 in 2 runs, 1 rejected), steal 0"
         );
     }
 

@@ -1,15 +1,15 @@
-//! The runner: the process that has the workload's threads. The parent gives it a [`Job`] on its
-//! standard input and reads its [`Answer`] from its standard output.
+//! The runner: the process that contains the workload's threads. It reads a [`Job`] from its
+//! standard input and writes a [`JobResult`] to its standard output for the parent.
 //!
-//! It ends with the parent, whatever happens to that, and its threads end with it. Three guards end
-//! it if it hangs: every thread looks at the clock and stops at the end of the run; the kernel ends
-//! a real-time thread that does not block for longer than the run (`RLIMIT_RTTIME`), and the whole
-//! process after too much CPU time (`RLIMIT_CPU`); and the parent has patience for so long only.
+//! It ends with the parent, and its threads end with it. Three guards end it if it hangs: every
+//! thread reads the clock and stops at the end of the run; the kernel ends a real-time thread that
+//! does not block for longer than the run (`RLIMIT_RTTIME`), and the whole process after too much
+//! CPU time (`RLIMIT_CPU`); and the parent waits for a limited time only.
 
-use crate::job::{Accounts, Answer, Everybody, Groups, Job, JobTask, Measured, Run, Thread};
+use crate::job::{Accounts, AllSwitches, Groups, Job, JobResult, JobTask, Measured, Run, Thread};
 use crate::noise::{self, Noise, Reading, Source};
 use crate::switches::{CpuSlices, Slice};
-use crate::sync::own;
+use crate::sync::locked;
 use crate::this_thread::{gaps, join_group, urgent};
 use crate::thread::{Begins, Shared, spawn};
 use crate::{measure, sys, tick};
@@ -21,56 +21,56 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// CPU time is read so long before the start, ns.
+/// Time before the start at which CPU time is read, ns.
 const READ_BEFORE_NS: u64 = 2_000_000;
-/// So long threads may take to end after the run's end, ns.
+/// Time that threads may take to end after the end of the run, ns.
 const PATIENCE_NS: u64 = 3_000_000_000;
-/// After so long a run without a duration is given up, ns.
+/// Time after which a run without a duration is given up, ns.
 pub const ENDLESS_NS: u64 = 60_000_000_000;
-/// How often the main thread looks whether anything failed, or all have ended, ns.
+/// Interval at which the main thread checks for failures and for the end of all threads, ns.
 const LOOK_NS: u64 = 100_000_000;
 
-/// What a process does that was started as the runner. The answer goes to `output`.
+/// Main function of a process that was started as the runner. The result goes to `output`.
 ///
 /// # Errors
-/// Its input is no job, or there is nobody to answer to.
+/// The input is not a job, or the output cannot be written.
 pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
     let job: Job = serde_json::from_reader(input)?;
     let answer = match guard(&job) {
         Ok(()) => answer(job),
-        Err(why) => Answer::Refused(why),
+        Err(why) => JobResult::Refused(why),
     };
     serde_json::to_writer(&mut output, &answer)?;
     output.flush()
 }
 
-fn answer(job: Job) -> Answer {
+fn answer(job: Job) -> JobResult {
     let answer = match job.task {
-        JobTask::Run(run) => workload(run, job.groups).map(Answer::Measured),
-        JobTask::Tick { cpus, hz } => ticks(&cpus, hz, &job.groups).map(Answer::Tick),
+        JobTask::Run(run) => workload(run, job.groups).map(JobResult::Measured),
+        JobTask::Tick { cpus, hz } => ticks(&cpus, hz, &job.groups).map(JobResult::Tick),
         JobTask::Measure { cpus, repetitions } => {
-            measure::costs(&cpus, repetitions, &job.groups).map(Answer::Costs)
+            measure::costs(&cpus, repetitions, &job.groups).map(JobResult::Costs)
         }
     };
-    answer.unwrap_or_else(Answer::Refused)
+    answer.unwrap_or_else(JobResult::Refused)
 }
 
-/// Sees to it that this process does not outlive its parent or its time.
+/// Ensures that this process does not outlive its parent or its time.
 fn guard(job: &Job) -> Result<(), String> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| format!("the runner cannot tie itself to its parent: {error}"))?;
+        .map_err(|error| format!("the runner cannot bind itself to its parent: {error}"))?;
     if sys::parent_process() != job.parent {
-        return Err("the runner's parent is gone".into());
+        return Err("the runner's parent has ended".into());
     }
     let at_most = |resource, limit: u64, grace: u64| {
         let limit = limited(rustix::process::getrlimit(resource).maximum, limit, grace);
         rustix::process::setrlimit(resource, limit)
             .map_err(|error| format!("the runner cannot limit itself: {error}"))
     };
-    // Each thread has two files open.
+    // Each thread has two open files.
     let files = rustix::process::getrlimit(Resource::Nofile);
     let files = Rlimit { current: files.maximum, ..files };
-    // Where that is not to be had, the thread that finds no file says so.
+    // If the limit cannot be raised, the thread that cannot open a file reports it.
     let _ = rustix::process::setrlimit(Resource::Nofile, files);
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     at_most(Resource::Core, 0, 0)?;
@@ -78,20 +78,20 @@ fn guard(job: &Job) -> Result<(), String> {
     at_most(Resource::Rttime, job.guard_s.saturating_mul(1_000_000), 1_000_000)
 }
 
-/// A limit of which the kernel warns by a signal of its own (`SIGXCPU`), and after so much more
-/// ends the process without a word; below what may be had at most.
+/// A limit at which the kernel sends the signal `SIGXCPU`, and after the additional time `grace`
+/// ends the process without a message; not above `maximum`.
 fn limited(maximum: Option<u64>, limit: u64, grace: u64) -> Rlimit {
     let most = limit.saturating_add(grace);
     let most = maximum.map_or(most, |maximum| maximum.min(most));
     Rlimit { current: Some(limit.min(most)), maximum: Some(most) }
 }
 
-/// Locks the memory of this process, where that cannot make it run out of what may be locked.
+/// Locks the memory of this process, unless that could exceed the limit of lockable memory.
 fn lock_memory() -> bool {
     use rustix::mm::MlockAllFlags;
     let limit = rustix::process::getrlimit(Resource::Memlock).current;
     let is_ample = limit.is_none_or(|bytes| bytes >= 256 << 20);
-    // Who may lock whatever it wants is not bound by the limit.
+    // The limit does not apply to a process with CAP_IPC_LOCK.
     let may = is_ample || crate::facts::has_capability(crate::facts::CAP_IPC_LOCK);
     may && rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).is_ok()
 }
@@ -143,7 +143,7 @@ fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
             spawn(&shared, script, Begins::Now(at_ns))?;
         }
     }
-    // Where the last task's end is the run's, it is to be seen soon.
+    // If the run ends with its last task, that end must be noticed soon.
     let look_ns = if run.duration_ns.is_some() { LOOK_NS } else { LOOK_NS / 50 };
     let give_up_ns = match run.duration_ns {
         Some(_) => u64::MAX,
@@ -152,13 +152,13 @@ fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
     while sys::now_ns() < end_ns && shared.alive.load(Ordering::Acquire) > 0 {
         if sys::now_ns() > give_up_ns {
             return Err(format!(
-                "after {} s {} had not ended: it works for longer, or waits for what never comes; \
+                "after {} s {} had not ended: it works for longer, or waits forever; \
                  give the run an end with --duration, or `duration` in the file's `global`",
                 ENDLESS_NS / 1_000_000_000,
                 shared.unfinished()
             ));
         }
-        // What has failed ends at once; those that sleep would not notice.
+        // A failure ends the run at once; sleeping threads would not notice it.
         fail_early(&shared)?;
         if let Some(recorder) = &mut recorder {
             recorder.catch_up();
@@ -177,9 +177,9 @@ fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
         std::thread::sleep(Duration::from_micros(200));
     }
     let after = read(&run.accounts, &run.cpus)?;
-    let everybody = recorder.map(|recorder| recorder.finish(start_ns));
+    let all_switches = recorder.map(|recorder| recorder.finish(start_ns));
     fail_early(&shared)?;
-    let mut records = std::mem::take(&mut *own(&shared.records_done));
+    let mut records = std::mem::take(&mut *locked(&shared.records_done));
     records.sort_by_key(|&(number, _)| number);
     let mut threads: Vec<Thread> = records.into_iter().map(|(_, record)| record).collect();
     let workload_ns = threads.iter().map(|thread| thread.cpu_ns).sum();
@@ -192,11 +192,11 @@ fn workload(run: Run, groups: Groups) -> Result<Measured, String> {
         main,
         memory_locked,
         threads,
-        everybody,
+        all_switches,
     })
 }
 
-/// Records everybody's switches on some CPUs.
+/// Records the switches of all tasks on some CPUs.
 struct Recorder {
     rings: Vec<(u32, sys::SwitchRing)>,
     slices: CpuSlices,
@@ -204,7 +204,7 @@ struct Recorder {
 
 /// Pages of a CPU's ring: 26,000 switches.
 const RING_PAGES: usize = 256;
-/// So many names of others are looked up.
+/// Maximum number of names of other threads that are looked up.
 const NAMES_MAX: usize = 1000;
 
 impl Recorder {
@@ -226,7 +226,7 @@ impl Recorder {
         }
     }
 
-    fn finish(mut self, start_ns: u64) -> Everybody {
+    fn finish(mut self, start_ns: u64) -> AllSwitches {
         self.catch_up();
         self.slices.close(sys::now_ns());
         let CpuSlices { done: mut stays, lost, .. } = self.slices;
@@ -244,18 +244,18 @@ impl Recorder {
             Some((tid, name.trim_end().to_string()))
         };
         let names = tids.into_iter().take(NAMES_MAX).filter_map(name).collect();
-        Everybody { stays, lost, names }
+        AllSwitches { stays, lost, names }
     }
 }
 
 fn fail_early(shared: &Shared) -> Result<(), String> {
-    own(&shared.failure).take().map_or(Ok(()), Err)
+    locked(&shared.failure).take().map_or(Ok(()), Err)
 }
 
 fn note_preemptions(threads: &mut [Thread]) {
     let lists: Option<Vec<&[Slice]>> =
         threads.iter().map(|thread| thread.slices.as_deref()).collect();
-    // If one is not known, nobody can say who ran.
+    // If the slices of one thread are unknown, it is unknown who ran.
     let Some(lists) = lists else { return };
     let counts = noise::preempted_by_others(&lists);
     for (thread, count) in threads.iter_mut().zip(counts) {
@@ -263,30 +263,29 @@ fn note_preemptions(threads: &mut [Thread]) {
     }
 }
 
-/// The CPU time of everything on these CPUs, now.
+/// Reads the CPU time of all tasks on these CPUs.
 ///
 /// # Errors
-/// What cannot be read.
+/// A file cannot be read.
 pub fn read(accounts: &Accounts, cpus: &[u32]) -> Result<Reading, String> {
     let text_of = |path: &std::path::Path| {
         std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
     };
     let stat = text_of("/proc/stat".as_ref())?;
     let (in_steps_ns, steal_ns) = noise::of_proc_stat(&stat, cpus)
-        .ok_or_else(|| format!("/proc/stat does not tell of CPUs {cpus:?}"))?;
+        .ok_or_else(|| format!("/proc/stat does not list CPUs {cpus:?}"))?;
     let busy_ns = match accounts.source {
         Source::ProcStat => Some(in_steps_ns),
         Source::Cpuacct => noise::of_usage_percpu(&text_of(&accounts.file)?, cpus),
         Source::CpuStat => noise::of_cpu_stat(&text_of(&accounts.file)?),
     };
-    let busy_ns =
-        busy_ns.ok_or_else(|| format!("{}: not of the known form", accounts.file.display()))?;
+    let busy_ns = busy_ns.ok_or_else(|| format!("{}: unknown format", accounts.file.display()))?;
     Ok(Reading { at_ns: sys::now_ns(), busy_ns, steal_ns })
 }
 
-/// How long CPUs are watched for the tick, ns.
+/// Time for which CPUs are watched for the tick, ns.
 const WATCH_NS: u64 = 100_000_000;
-/// Watches all CPUs at once and gives the tick of that which saw it best.
+/// Watches all CPUs at once and returns the tick of the CPU on which it was seen best.
 fn ticks(cpus: &[u32], hz: Option<u32>, groups: &Groups) -> Result<Option<tick::Tick>, String> {
     std::thread::scope(|scope| {
         let watch = |cpu: u32| {

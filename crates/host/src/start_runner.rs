@@ -1,7 +1,7 @@
 //! Starts the runner process, gives it a job, and waits for its result.
 
 use crate::error::Error;
-use crate::job::{Answer, Job};
+use crate::job::{Job, JobResult};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// How the runner is started: this program, with arguments that make it call [`runner::run`].
+/// Command that starts the runner: this program, with arguments that make it call
+/// [`runner::run`](crate::runner::run).
 #[derive(Clone, Debug)]
 pub struct Runner {
     /// The program.
@@ -20,7 +21,7 @@ pub struct Runner {
     pub arguments: Vec<OsString>,
 }
 
-/// A runner that is ended when nobody waits for it any more.
+/// A runner process. It is killed when this is dropped.
 struct Started(Child);
 
 impl Drop for Started {
@@ -30,13 +31,13 @@ impl Drop for Started {
     }
 }
 
-/// Starts a runner, gives it the job, and waits for its answer.
+/// Starts a runner, gives it the job, and waits for its result.
 pub(crate) fn ask(
     runner: &Runner,
     job: &Job,
     patience_ns: u64,
     interrupted: &AtomicBool,
-) -> Result<Answer, Error> {
+) -> Result<JobResult, Error> {
     let shown = runner.program.display();
     let child = Command::new(&runner.program)
         .args(&runner.arguments)
@@ -47,7 +48,7 @@ pub(crate) fn ask(
     let mut child = Started(child);
     let text = serde_json::to_string(job).map_err(|error| error.to_string())?;
     if let Some(mut input) = child.0.stdin.take() {
-        // If it is gone already, its end says why.
+        // If the runner has ended already, its exit status says why.
         let _ = input.write_all(text.as_bytes());
     }
     let (sender, answers) = mpsc::channel();
@@ -83,7 +84,7 @@ pub(crate) fn ask(
     Err(ended(status).into())
 }
 
-/// How a runner ended that gave no answer.
+/// Describes the end of a runner that returned no result.
 fn ended(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(libc::SIGXCPU), _) => {
@@ -92,7 +93,7 @@ fn ended(status: ExitStatus) -> String {
                 .into()
         }
         (Some(libc::SIGKILL), _) => {
-            "the runner was ended by signal 9: by somebody, for want of memory, or by a limit on CPU \
+            "the runner was ended by signal 9: by a user, by lack of memory, or by a limit on CPU \
              time (`ulimit -t`)"
                 .into()
         }
@@ -101,19 +102,19 @@ fn ended(status: ExitStatus) -> String {
         }
         (Some(signal), _) => format!("the runner was ended by signal {signal}"),
         (None, code) => {
-            format!("the runner ended with status {} and no answer", code.unwrap_or(-1))
+            format!("the runner ended with status {} and without a result", code.unwrap_or(-1))
         }
     }
 }
 
-/// This program as the runner, called with `arguments`.
+/// Command that starts this program as the runner, with `arguments`.
 ///
 /// # Errors
-/// The system does not say which file this program is.
+/// The system does not report the file of this program.
 pub fn this_program(arguments: impl IntoIterator<Item = OsString>) -> Result<Runner, String> {
     let program = std::env::current_exe()
-        .map_err(|error| format!("which program this is cannot be found out: {error}"))?;
-    // The file may have been replaced since; what runs is still there.
+        .map_err(|error| format!("the file of this program cannot be found: {error}"))?;
+    // The file may have been replaced since; the running program still exists.
     let program =
         if program.exists() { program } else { Path::new("/proc/self/exe").to_path_buf() };
     Ok(Runner { program, arguments: arguments.into_iter().collect() })
@@ -137,13 +138,13 @@ mod tests {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), command.into()],
         };
-        let said = |command, patience| match ask(&shell(command), &job, patience, &never) {
+        let message_of = |command, patience| match ask(&shell(command), &job, patience, &never) {
             Err(error) => error.to_string(),
             Ok(answer) => panic!("{answer:?}"),
         };
-        assert!(said("kill -9 $$", u64::MAX).contains("signal 9"));
-        assert!(said("exit 3", u64::MAX).contains("status 3"));
-        assert!(said("exec sleep 60", 1).contains("did not end"));
+        assert!(message_of("kill -9 $$", u64::MAX).contains("signal 9"));
+        assert!(message_of("exit 3", u64::MAX).contains("status 3"));
+        assert!(message_of("exec sleep 60", 1).contains("did not end"));
         let now = AtomicBool::new(true);
         let ended = ask(&shell("exec sleep 60"), &job, u64::MAX, &now);
         assert_eq!(ended, Err(Error::Interrupted));

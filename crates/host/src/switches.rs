@@ -1,54 +1,59 @@
 //! Context switches as perf records them, of a thread (`PERF_RECORD_SWITCH`) or on a CPU
 //! (`PERF_RECORD_SWITCH_CPU_WIDE`), with `sample_id_all` and the sample type `TID | TIME | CPU`.
 
-/// The kernel's numbers of records.
+/// Types of the kernel's records.
 const RECORD_LOST: u32 = 2;
 const RECORD_SWITCH: u32 = 14;
 const RECORD_SWITCH_CPU_WIDE: u32 = 15;
-/// Of the record's `misc`: the thread lost its CPU, and it was runnable.
+/// Bit in the record's `misc`: the thread lost its CPU while it was runnable.
 const OUT: u16 = 1 << 13;
 const OUT_PREEMPTED: u16 = 1 << 14;
 
-/// type, misc, size.
+/// Size of a record's header: type, misc, size.
 const HEADER: usize = 8;
 
-/// Something that befell the thread.
+/// A context switch of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switch {
     /// It got a CPU.
     In {
-        /// When, ns.
+        /// Time, ns.
         at_ns: u64,
-        /// Which.
+        /// Number of the CPU.
         cpu: u32,
     },
     /// It lost its CPU.
     Out {
-        /// When, ns.
+        /// Time, ns.
         at_ns: u64,
-        /// Which.
+        /// Number of the CPU.
         cpu: u32,
-        /// Whether it could have gone on.
+        /// Whether it was still runnable.
         preempted: bool,
     },
-    /// So many records found no room.
+    /// Number of records for which the buffer had no room.
     Lost(u64),
 }
 
-/// Reads the records in `bytes`, from one that begins there on, each with the number of the thread
-/// that it is of (0: an idle CPU, or a record that was lost). One that is cut off, or shorter than
-/// its kind, ends it.
+/// Reads the records in `bytes`, which begin with one. Each comes with the number of its thread
+/// (`0`: an idle CPU, or a lost record). A record that is cut off, or shorter than its type, ends
+/// the reading.
 pub fn parse(mut bytes: &[u8], mut visit: impl FnMut(u32, Switch)) {
     let u32_at = |bytes: &[u8], at: usize| {
-        bytes.get(at..at + 4).map(|four| u32::from_ne_bytes(four.try_into().expect("four")))
+        bytes
+            .get(at..at + 4)
+            .map(|four| u32::from_ne_bytes(four.try_into().expect("the slice has that length")))
     };
     let u64_at = |bytes: &[u8], at: usize| {
-        bytes.get(at..at + 8).map(|eight| u64::from_ne_bytes(eight.try_into().expect("eight")))
+        bytes
+            .get(at..at + 8)
+            .map(|eight| u64::from_ne_bytes(eight.try_into().expect("the slice has that length")))
     };
     while let Some(header) = bytes.get(..HEADER) {
-        let kind = u32::from_ne_bytes(header[..4].try_into().expect("four"));
-        let misc = u16::from_ne_bytes(header[4..6].try_into().expect("two"));
-        let size = u16::from_ne_bytes(header[6..8].try_into().expect("two")) as usize;
+        let kind = u32::from_ne_bytes(header[..4].try_into().expect("the slice has that length"));
+        let misc = u16::from_ne_bytes(header[4..6].try_into().expect("the slice has that length"));
+        let size = u16::from_ne_bytes(header[6..8].try_into().expect("the slice has that length"))
+            as usize;
         if size < HEADER || size > bytes.len() {
             return;
         }
@@ -56,7 +61,8 @@ pub fn parse(mut bytes: &[u8], mut visit: impl FnMut(u32, Switch)) {
         let body = &record[HEADER..];
         match kind {
             RECORD_SWITCH | RECORD_SWITCH_CPU_WIDE => {
-                // On a CPU pid and tid of the other side first. Then pid, tid, time, cpu, reserved.
+                // CPU-wide records begin with pid and tid of the other side. Then: pid, tid, time,
+                // cpu, reserved.
                 let from = if kind == RECORD_SWITCH { 0 } else { 8 };
                 let (Some(tid), Some(at_ns), Some(cpu)) =
                     (u32_at(body, from + 4), u64_at(body, from + 8), u32_at(body, from + 16))
@@ -84,46 +90,46 @@ pub fn parse(mut bytes: &[u8], mut visit: impl FnMut(u32, Switch)) {
 /// A stay on a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Slice {
-    /// Where.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// From, ns.
+    /// Beginning, ns.
     pub start_ns: u64,
-    /// To, ns.
+    /// End, ns.
     pub end_ns: u64,
-    /// Why it ended.
+    /// Reason why it ended.
     pub why: Why,
 }
 
-/// Why a stay on a CPU ended.
+/// Reason why a stay on a CPU ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Why {
-    /// The thread could have gone on.
+    /// The thread was preempted while it was runnable.
     #[serde(rename = "p")]
     Preempted,
     /// It blocked.
     #[serde(rename = "b")]
     Blocked,
-    /// The thread, or the run, ended.
+    /// The thread or the run ended.
     #[serde(rename = "e")]
     End,
 }
 
-/// The stays of a thread on CPUs, put together from its switches.
+/// The stays of a thread on CPUs, reconstructed from its switches.
 #[derive(Debug, Default)]
 pub struct Slices {
-    /// Those that are over.
+    /// Completed stays.
     pub done: Vec<Slice>,
-    /// CPU and beginning of the present one, if its beginning was seen.
+    /// CPU and beginning of the current stay, if its beginning was recorded.
     open: Option<(u32, u64)>,
-    /// When the thread last lost its CPU.
+    /// Time at which the thread last lost its CPU.
     out_ns: Option<u64>,
-    /// Records that were lost.
+    /// Number of lost records.
     pub lost: u64,
 }
 
 impl Slices {
-    /// Takes a switch. The answer: how long the thread was off its CPUs after `since_ns`, up to its
-    /// return just now, ns.
+    /// Adds a switch. Returns how long the thread had no CPU after `since_ns`, up to its return
+    /// with this switch, ns.
     pub fn take(&mut self, switch: Switch, since_ns: u64) -> u64 {
         match switch {
             Switch::In { at_ns, cpu } => {
@@ -148,13 +154,13 @@ impl Slices {
         }
     }
 
-    /// Forgets what was; from now on it counts.
+    /// Discards everything so far.
     pub fn restart(&mut self) {
         *self = Slices { done: std::mem::take(&mut self.done), ..Slices::default() };
         self.done.clear();
     }
 
-    /// The thread has ended at this time, ns; what it did after that does not count.
+    /// Ends the record at this time, ns; later switches do not count.
     pub fn close(&mut self, ended_ns: u64) {
         if let Some((cpu, start_ns)) = self.open.take() {
             self.done.push(Slice { cpu, start_ns, end_ns: u64::MAX, why: Why::End });
@@ -169,31 +175,31 @@ impl Slices {
 /// A stay of any thread on a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Stay {
-    /// Where.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// From, ns.
+    /// Beginning, ns.
     pub start_ns: u64,
-    /// To, ns.
+    /// End, ns.
     pub end_ns: u64,
-    /// Whose.
+    /// Number of the thread.
     pub tid: u32,
-    /// Whether the thread could have gone on.
+    /// Whether the thread was preempted while it was runnable.
     pub preempted: bool,
 }
 
-/// The stays of all threads on CPUs, put together from the CPUs' switches. Idling is none.
+/// The stays of all threads on CPUs, reconstructed from the CPUs' switches. Idling does not count.
 #[derive(Debug, Default)]
 pub struct CpuSlices {
-    /// Those that are over.
+    /// Completed stays.
     pub done: Vec<Stay>,
-    /// By CPU: who has it, and since when.
+    /// The current thread of each CPU, and the beginning of its stay.
     open: std::collections::BTreeMap<u32, (u32, u64)>,
-    /// Records that were lost.
+    /// Number of lost records.
     pub lost: u64,
 }
 
 impl CpuSlices {
-    /// Takes a switch on `cpu` of the thread `tid`.
+    /// Adds a switch on `cpu` of the thread `tid`.
     pub fn take(&mut self, cpu: u32, tid: u32, switch: Switch) {
         match switch {
             Switch::In { at_ns, .. } if tid != 0 => {
@@ -213,7 +219,7 @@ impl CpuSlices {
         }
     }
 
-    /// It is over.
+    /// Ends the record at this time, ns.
     pub fn close(&mut self, end_ns: u64) {
         for (cpu, (tid, start_ns)) in std::mem::take(&mut self.open) {
             let end_ns = end_ns.max(start_ns);
@@ -268,7 +274,7 @@ mod tests {
     fn switches_on_a_cpu_say_whose_they_are() {
         let of = |pid: u32, tid: u32| u64::from(pid) | u64::from(tid) << 32;
         let body = [of(1, 2), of(70, 71), 1000, 5];
-        // The words of the test are those of a machine that stores the low half first.
+        // The test's words are those of a little-endian machine.
         if cfg!(target_endian = "big") {
             return;
         }
@@ -299,7 +305,7 @@ mod tests {
         for length in 0..whole.len() {
             assert_eq!(all(&whole[..length]), []);
         }
-        // A size of 0 would go round for ever.
+        // A size of 0 would loop forever.
         let mut endless = whole.clone();
         endless[6..8].copy_from_slice(&0_u16.to_ne_bytes());
         assert_eq!(all(&endless), []);
@@ -309,7 +315,7 @@ mod tests {
     #[test]
     fn slices_end_where_the_thread_loses_its_cpu() {
         let mut slices = Slices::default();
-        // Before its first switch in nothing is known of it.
+        // Before its first switch in, nothing is known about the thread.
         assert_eq!(slices.take(Switch::Out { at_ns: 90, cpu: 0, preempted: false }, 0), 0);
         assert_eq!(slices.take(Switch::In { at_ns: 100, cpu: 0 }, 95), 5);
         assert_eq!(slices.take(Switch::Out { at_ns: 300, cpu: 0, preempted: true }, 95), 0);
@@ -325,7 +331,7 @@ mod tests {
         slices.take(Switch::In { at_ns: 100, cpu: 0 }, 0);
         slices.take(Switch::Out { at_ns: 300, cpu: 0, preempted: true }, 0);
         slices.take(Switch::In { at_ns: 700, cpu: 1 }, 0);
-        // It was preempted between its last look at the clock and this.
+        // It was preempted between its last reading of the clock and this one.
         slices.close(250);
         assert_eq!(slices.done, [Slice { cpu: 0, start_ns: 100, end_ns: 250, why: Why::End }]);
     }

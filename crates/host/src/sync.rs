@@ -1,10 +1,10 @@
-//! What threads share: mutexes, conditions, barriers, semaphores, suspensions and timers with the
-//! meaning that rt-app's language has in the simulator, on futexes.
+//! Objects that threads share, on futexes: mutexes, conditions, barriers, semaphores, suspensions
+//! and timers, with the semantics of rt-app's language in the simulator.
 //!
-//! Each queue is short and stands behind a lock of its own that is held for some tens of ns. A
-//! thread that has to wait parks on a word of its own, so that whom a release, a post or a signal
-//! wakes is decided here, by the language, and not by the kernel's order. Only mutexes that inherit
-//! priority are the kernel's (`FUTEX_LOCK_PI`): nobody else can lend.
+//! Each queue is short and protected by a lock that is held for some tens of ns. A waiting thread
+//! parks on a word of its own. So the language, and not the kernel's order, decides which thread a
+//! release, a post or a signal wakes. Only mutexes with priority inheritance are the kernel's
+//! (`FUTEX_LOCK_PI`), because only the kernel can lend a priority.
 
 use crate::sys;
 use rustix::thread::futex;
@@ -14,16 +14,16 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as Guarded, MutexGuard, PoisonError};
 
-/// Where one thread waits until another wakes it.
+/// Place where one thread waits until another wakes it.
 #[derive(Debug, Default)]
 pub struct Park {
     woken: AtomicU32,
-    /// When, by the waker's clock, ns.
+    /// Time of the wakeup by the waker's clock, ns.
     woken_ns: AtomicU64,
 }
 
 impl Park {
-    /// The thread is about to queue itself.
+    /// Resets the place before the thread queues itself.
     fn arm(&self) {
         self.woken.store(0, Ordering::Relaxed);
     }
@@ -31,11 +31,11 @@ impl Park {
     fn wake(&self) {
         self.woken_ns.store(sys::now_ns(), Ordering::Relaxed);
         self.woken.store(1, Ordering::Release);
-        // Nobody waiting there, or a word that is gone, is no fault: the word says it all.
+        // It is no error if no thread waits there any more: the word holds the state.
         let _ = futex::wake(&self.woken, futex::Flags::PRIVATE, 1);
     }
 
-    /// Waits for the waker, whose time it is that comes back, ns. None: it is `until_ns`.
+    /// Waits for the waker, and returns the time of the wakeup, ns. `None`: `until_ns` was reached.
     fn wait(&self, until_ns: u64) -> Option<u64> {
         let until = sys::timespec(until_ns);
         let all = NonZeroU32::MAX;
@@ -50,24 +50,24 @@ impl Park {
     }
 }
 
-/// What many wait at until it is opened, once and for good.
+/// Place where many threads wait until it is opened, once.
 #[derive(Debug, Default)]
 pub struct Gate {
     open: AtomicU32,
 }
 
 impl Gate {
-    /// Lets all pass: those that wait, and those that come.
+    /// Opens the gate for threads that wait and threads that arrive later.
     pub fn open(&self) {
         self.open.store(1, Ordering::Release);
-        // So many the kernel can count; nobody waiting there is no fault.
+        // The largest number that the kernel accepts; it is no error if no thread waits.
         let _ = futex::wake(&self.open, futex::Flags::PRIVATE, i32::MAX as u32);
     }
 
-    /// Waits until it is open.
+    /// Waits until the gate is open.
     pub fn pass(&self) {
         while self.open.load(Ordering::Acquire) == 0 {
-            // Whatever ends the sleep, the word says whether it is over.
+            // Whatever ended the sleep, the word says whether the gate is open.
             let _ = futex::wait(&self.open, futex::Flags::PRIVATE, 0, None);
         }
     }
@@ -76,34 +76,34 @@ impl Gate {
 /// A thread that waits.
 #[derive(Clone, Debug)]
 pub struct Waiter {
-    /// Where.
+    /// Place where it waits.
     pub park: Arc<Park>,
-    /// What it is scheduled by.
+    /// Its scheduling attributes.
     pub attr: SchedAttr,
-    /// When the run ends, ns: nobody waits longer.
+    /// Time at which the run, and with it every wait, ends, ns.
     pub until_ns: u64,
 }
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waited {
-    /// There was nothing to wait for.
+    /// No wait was necessary.
     Not,
-    /// It was woken, by the waker's clock at that time, ns.
+    /// It was woken at this time by the waker's clock, ns.
     WokenAt(u64),
-    /// It waited, and the kernel does not say since when it need not have.
+    /// It waited, and the kernel does not report when the wait became unnecessary.
     Somehow,
     /// The run is over.
     RunOver,
 }
 
-/// What is guarded. Nothing is left half done by a panic, so that poison means nothing.
-pub fn own<T>(guarded: &Guarded<T>) -> MutexGuard<'_, T> {
+/// Locks a value. No operation under these locks panics halfway, so poison is ignored.
+pub fn locked<T>(guarded: &Guarded<T>) -> MutexGuard<'_, T> {
     guarded.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How urgent a waiter for a mutex is: less is more. Deadline tasks by their relative deadline,
-/// real-time ones by priority, all others alike.
+/// Urgency of a waiter for a mutex; smaller is more urgent. Deadline tasks by relative deadline,
+/// real-time tasks by priority, all others equally.
 fn urgency(attr: &SchedAttr) -> u64 {
     match attr.policy {
         Policy::Deadline => attr.deadline_ns.min((1 << 63) - 1),
@@ -119,23 +119,23 @@ struct Lock {
     waiters: Vec<(u64, u64, Arc<Park>)>,
 }
 
-/// A mutex. A release makes it free and wakes the first waiter, by urgency and then by time; that
-/// one tries again when it runs, and if another was quicker, waits at its old place.
+/// A mutex. A release makes it free and wakes the first waiter, by urgency and then by time. The
+/// woken thread tries again when it runs; if another thread was faster, it waits at its old place.
 #[derive(Debug, Default)]
 pub struct Mutex {
     lock: Guarded<Lock>,
-    /// The kernel's word for it, if it inherits priority.
+    /// The kernel's word, if the mutex inherits priority.
     word: AtomicU32,
     inherits: bool,
 }
 
 impl Mutex {
-    /// A free one.
+    /// Creates a free mutex.
     pub fn new(inherits: bool) -> Mutex {
         Mutex { inherits, ..Mutex::default() }
     }
 
-    /// Takes it.
+    /// Locks the mutex.
     pub fn lock(&self, waiter: &Waiter) -> Waited {
         if self.inherits {
             return self.lock_inheriting(waiter.until_ns);
@@ -144,7 +144,7 @@ impl Mutex {
         let mut waited = Waited::Not;
         loop {
             {
-                let mut lock = own(&self.lock);
+                let mut lock = locked(&self.lock);
                 if !lock.taken {
                     lock.taken = true;
                     return waited;
@@ -173,20 +173,20 @@ impl Mutex {
             match futex::lock_pi2(&self.word, flags, Some(&until)) {
                 Ok(()) => return Waited::Somehow,
                 Err(rustix::io::Errno::TIMEDOUT) => return Waited::RunOver,
-                // Before 5.14: the owner lets go at the end of the run, so that this ends too.
+                // Before 5.14: the owner releases it at the end of the run, so this wait ends, too.
                 Err(rustix::io::Errno::NOSYS) => match futex::lock_pi(&self.word, flags, None) {
                     Ok(()) => return Waited::Somehow,
                     Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
                     Err(_) => return Waited::RunOver,
                 },
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
-                // The owner is gone with it: only at the end.
+                // The owner ended while holding it: only at the end of the run.
                 Err(_) => return Waited::RunOver,
             }
         }
     }
 
-    /// Gives it up.
+    /// Unlocks the mutex.
     pub fn unlock(&self) {
         if self.inherits {
             let me = sys::thread_id() as u32;
@@ -197,7 +197,7 @@ impl Mutex {
             return;
         }
         let first = {
-            let mut lock = own(&self.lock);
+            let mut lock = locked(&self.lock);
             lock.taken = false;
             let first = (0..lock.waiters.len())
                 .min_by_key(|&place| (lock.waiters[place].0, lock.waiters[place].1));
@@ -209,15 +209,15 @@ impl Mutex {
     }
 }
 
-/// A queue in the order of coming: a condition.
+/// A condition: a queue in the order of arrival.
 #[derive(Debug, Default)]
 pub struct Condition(Guarded<VecDeque<Arc<Park>>>);
 
 impl Condition {
-    /// Gives `mutex` up, waits to be signalled, and takes it again.
+    /// Unlocks `mutex`, waits for a signal, and locks it again.
     pub fn wait(&self, mutex: &Mutex, waiter: &Waiter) -> Waited {
         waiter.park.arm();
-        own(&self.0).push_back(waiter.park.clone());
+        locked(&self.0).push_back(waiter.park.clone());
         mutex.unlock();
         let Some(at_ns) = waiter.park.wait(waiter.until_ns) else { return Waited::RunOver };
         match mutex.lock(waiter) {
@@ -226,22 +226,22 @@ impl Condition {
         }
     }
 
-    /// Wakes the one that has waited longest.
+    /// Wakes the thread that has waited longest.
     pub fn signal(&self) {
-        let first = own(&self.0).pop_front();
+        let first = locked(&self.0).pop_front();
         if let Some(first) = first {
             first.wake();
         }
     }
 
-    /// Wakes all.
+    /// Wakes all threads.
     pub fn broadcast(&self) {
-        let all = std::mem::take(&mut *own(&self.0));
+        let all = std::mem::take(&mut *locked(&self.0));
         all.iter().for_each(|park| park.wake());
     }
 }
 
-/// A barrier: the last to come wakes the others, in the order in which they came.
+/// A barrier: the last thread to arrive wakes the others, in the order in which they arrived.
 #[derive(Debug)]
 pub struct Barrier {
     needed: usize,
@@ -249,15 +249,15 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// For so many threads.
+    /// Creates a barrier for this number of threads.
     pub fn new(needed: usize) -> Barrier {
         Barrier { needed, come: Guarded::default() }
     }
 
-    /// Comes to it.
+    /// Arrives at the barrier.
     pub fn arrive(&self, waiter: &Waiter) -> Waited {
         let others = {
-            let mut come = own(&self.come);
+            let mut come = locked(&self.come);
             if come.len() + 1 < self.needed {
                 waiter.park.arm();
                 come.push(waiter.park.clone());
@@ -276,15 +276,15 @@ impl Barrier {
     }
 }
 
-/// A semaphore: a post goes to the one that has waited longest, or is kept.
+/// A semaphore: a post goes to the thread that has waited longest, or is kept.
 #[derive(Debug, Default)]
 pub struct Semaphore(Guarded<(u64, VecDeque<Arc<Park>>)>);
 
 impl Semaphore {
-    /// Adds one.
+    /// Posts once.
     pub fn post(&self) {
         let first = {
-            let mut state = own(&self.0);
+            let mut state = locked(&self.0);
             let first = state.1.pop_front();
             state.0 += u64::from(first.is_none());
             first
@@ -294,10 +294,10 @@ impl Semaphore {
         }
     }
 
-    /// Takes one.
+    /// Waits for a post.
     pub fn wait(&self, waiter: &Waiter) -> Waited {
         {
-            let mut state = own(&self.0);
+            let mut state = locked(&self.0);
             if state.0 > 0 {
                 state.0 -= 1;
                 return Waited::Not;
@@ -309,22 +309,22 @@ impl Semaphore {
     }
 }
 
-/// Who is suspended, under which one or two names, the longest-suspended first.
+/// Suspended threads, each under one or two names, the longest-suspended first.
 #[derive(Debug, Default)]
 pub struct Suspended(Guarded<VecDeque<([u32; 2], Arc<Park>)>>);
 
 impl Suspended {
-    /// Sleeps until resumed under one of the names.
+    /// Suspends the calling thread until it is resumed under one of the names.
     pub fn suspend(&self, names: [u32; 2], waiter: &Waiter) -> Waited {
         waiter.park.arm();
-        own(&self.0).push_back((names, waiter.park.clone()));
+        locked(&self.0).push_back((names, waiter.park.clone()));
         waiter.park.wait(waiter.until_ns).map_or(Waited::RunOver, Waited::WokenAt)
     }
 
-    /// Wakes all who are suspended under the name.
+    /// Wakes all threads that are suspended under the name.
     pub fn resume(&self, name: u32) {
         let mut woken = vec![];
-        own(&self.0).retain(|(names, park)| {
+        locked(&self.0).retain(|(names, park)| {
             let meant = names.contains(&name);
             if meant {
                 woken.push(park.clone());
@@ -335,15 +335,16 @@ impl Suspended {
     }
 }
 
-/// A periodic timer: each expiry is a period after the last, the first a period after the start of
-/// who uses it first. One that was missed moves to the present, unless the use is `absolute`.
+/// A periodic timer. Each expiry is one period after the last; the first one is a period after the
+/// start of the thread that uses the timer first. A missed expiry moves to the present, unless the
+/// use is `absolute`.
 #[derive(Debug, Default)]
 pub struct Timer(Guarded<Option<u64>>);
 
 impl Timer {
-    /// When it expires next, ns.
+    /// Time of the next expiry, ns.
     pub fn next(&self, now_ns: u64, start_ns: u64, period_ns: u64, absolute: bool) -> u64 {
-        let mut last = own(&self.0);
+        let mut last = locked(&self.0);
         let expires_ns = last.unwrap_or(start_ns).saturating_add(period_ns).min(i64::MAX as u64);
         *last = Some(if expires_ns < now_ns && !absolute { now_ns } else { expires_ns });
         expires_ns
@@ -355,7 +356,7 @@ mod tests {
     use super::*;
     use std::thread;
 
-    /// A test that hangs ends all the same, and fails.
+    /// Time after which a hanging test ends, and fails.
     const LONG_NS: u64 = 60_000_000_000;
 
     fn waiter() -> Waiter {
@@ -363,7 +364,7 @@ mod tests {
         Waiter { park: Arc::default(), attr: SchedAttr::default(), until_ns }
     }
 
-    /// Waits until `there` is true.
+    /// Waits until `there` returns `true`.
     fn until(there: impl Fn() -> bool) {
         while !there() {
             thread::yield_now();
@@ -389,7 +390,7 @@ mod tests {
                     order.lock().unwrap().push(number);
                     mutex.unlock();
                 });
-                until(|| own(&mutex.lock).waiters.len() == number + 1);
+                until(|| locked(&mutex.lock).waiters.len() == number + 1);
             }
             mutex.unlock();
         });
@@ -422,9 +423,9 @@ mod tests {
         assert_eq!(semaphore.wait(&waiter()), Waited::Not);
         thread::scope(|scope| {
             let waiting = scope.spawn(|| semaphore.wait(&waiter()));
-            until(|| own(&semaphore.0).1.len() == 1);
+            until(|| locked(&semaphore.0).1.len() == 1);
             semaphore.post();
-            // It was handed over: nobody else has it.
+            // It was handed over: no other thread has it.
             let late = Waiter { until_ns: 0, ..waiter() };
             assert_eq!(semaphore.wait(&late), Waited::RunOver);
             assert!(matches!(waiting.join().unwrap(), Waited::WokenAt(_)));
@@ -443,14 +444,14 @@ mod tests {
                 });
             }
         });
-        assert!(own(&barrier.come).is_empty());
+        assert!(locked(&barrier.come).is_empty());
     }
 
     #[test]
     fn a_signal_wakes_one_and_a_broadcast_all() {
         let (mutex, condition) = (Mutex::new(false), Condition::default());
         let woken = AtomicU32::new(0);
-        condition.signal(); // Nobody waits: it is lost.
+        condition.signal(); // No thread waits: the signal is lost.
         thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
@@ -460,10 +461,10 @@ mod tests {
                     mutex.unlock();
                 });
             }
-            until(|| own(&condition.0).len() == 3);
+            until(|| locked(&condition.0).len() == 3);
             condition.signal();
             until(|| woken.load(Ordering::SeqCst) == 1);
-            assert_eq!(own(&condition.0).len(), 2);
+            assert_eq!(locked(&condition.0).len(), 2);
             condition.broadcast();
         });
         assert_eq!(woken.into_inner(), 3);
@@ -477,11 +478,11 @@ mod tests {
             let by_key = scope.spawn(|| suspended.suspend([7, u32::MAX], &waiter()));
             let by_name = scope.spawn(|| suspended.suspend([1, 7], &waiter()));
             let other = scope.spawn(|| suspended.suspend([1, 2], &waiter()));
-            until(|| own(&suspended.0).len() == 3);
+            until(|| locked(&suspended.0).len() == 3);
             suspended.resume(7);
             assert_ne!(by_key.join().unwrap(), Waited::RunOver);
             assert_ne!(by_name.join().unwrap(), Waited::RunOver);
-            assert_eq!(own(&suspended.0).len(), 1);
+            assert_eq!(locked(&suspended.0).len(), 1);
             suspended.resume(2);
             assert_ne!(other.join().unwrap(), Waited::RunOver);
         });

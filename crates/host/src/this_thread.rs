@@ -1,4 +1,4 @@
-//! What the calling thread does to itself: joins a group, becomes urgent, looks for gaps.
+//! Operations of the calling thread on itself: it joins a group, becomes urgent, looks for gaps.
 
 use crate::job::Groups;
 use crate::sys;
@@ -14,8 +14,8 @@ pub fn join_group(groups: &Groups) -> Result<(), String> {
 /// The priority of threads that must not wait for others: `fifo 90`.
 const URGENT_PRIORITY: u32 = 90;
 
-/// Makes the calling thread as urgent as it may be; what it is then. With `resets`, threads that it
-/// makes are ordinary ones.
+/// Makes the calling thread as urgent as permitted, and returns the result in words. With `resets`,
+/// threads that it creates are ordinary ones.
 pub fn urgent(resets: bool) -> String {
     let fifo = SchedAttr::realtime(Policy::Fifo, URGENT_PRIORITY);
     if sys::set_attr(&fifo, resets).is_ok() {
@@ -27,10 +27,10 @@ pub fn urgent(resets: bool) -> String {
     "as it was".into()
 }
 
-/// Gaps from this length on are noted, ns.
+/// Length from which gaps are noted, ns.
 const GAP_NS: u64 = 300;
 
-/// Looks at the clock for so long; the gaps, and from when to when.
+/// Reads the clock for `length_ns`. Returns the gaps, and the first and last time.
 pub fn gaps(length_ns: u64) -> (Vec<Gap>, u64, u64) {
     let mut gaps = Vec::with_capacity(4096);
     let from_ns = sys::now_ns();

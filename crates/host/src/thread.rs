@@ -4,7 +4,7 @@
 use crate::burn::Burner;
 use crate::job::{Groups, Thread as Record};
 use crate::sync::{
-    Barrier, Condition, Gate, Mutex, Park, Semaphore, Suspended, Timer, Waited, Waiter, own,
+    Barrier, Condition, Gate, Mutex, Park, Semaphore, Suspended, Timer, Waited, Waiter, locked,
 };
 use crate::sys::{self, SwitchRing};
 use schedlab_core::{CpuSet, Policy, SchedAttr};
@@ -15,47 +15,47 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as Guarded};
 
-/// The work between two looks at the clock in a `runtime` event, ns.
+/// Work between two readings of the clock in a `runtime` event, ns.
 const RUNTIME_PIECE_NS: u64 = 32_000;
 /// Pages of a thread's ring: 1024 switches.
 const RING_PAGES: usize = 8;
-/// Of a thread's latencies so many are kept.
+/// Maximum number of latencies kept for each thread.
 pub const LATENCIES_MAX: usize = 1_000_000;
-/// So many threads at most, forked ones too.
+/// Maximum number of threads, including forked ones.
 pub const THREADS_MAX: usize = 4_000;
-/// A thread's stack.
+/// Size of a thread's stack, bytes.
 const STACK: usize = 64 * 1024;
 
-/// What all threads of a run share.
+/// State shared by all threads of a run.
 #[derive(Debug)]
 pub struct Shared {
-    /// What they do.
+    /// The scripts that threads execute.
     pub scripts: Scripts,
     /// CPUs of threads that may use all.
     pub cpus: Vec<u32>,
-    /// CPUs of the machine.
+    /// Number of the machine's CPUs.
     pub machine_cpus: u32,
-    /// Where they belong.
+    /// Groups of the threads.
     pub groups: Groups,
     /// Whether switches may be recorded.
     pub records: bool,
-    /// Where not: from this length on a gap is time without a CPU, ns.
+    /// Where they may not: length from which a gap counts as time without a CPU, ns.
     pub gap_ns: u64,
-    /// When the run begins, ns; 0 = that is not known yet.
+    /// Start of the run, ns; `0`: not known yet.
     pub start_ns: AtomicU64,
-    /// When it ends, ns; `u64::MAX` = when its last task has.
+    /// End of the run, ns; `u64::MAX`: when its last task has ended.
     pub end_ns: AtomicU64,
-    /// Where threads wait until it is known when the run begins, or that it does not.
+    /// Gate at which threads wait until the start of the run is known or cancelled.
     pub begins: Gate,
-    /// Threads that are ready to begin, or have failed to be.
+    /// Number of threads that are ready to begin, or failed to get ready.
     pub ready: AtomicUsize,
-    /// Threads that there are.
+    /// Number of threads that exist.
     pub alive: AtomicUsize,
-    /// Threads that there were.
+    /// Number of threads created so far.
     pub made: AtomicUsize,
-    /// What became of those that have ended, with their numbers.
+    /// Measurements of the threads that have ended, with their numbers.
     pub records_done: Guarded<Vec<(usize, Record)>>,
-    /// What went wrong first.
+    /// The first failure.
     pub failure: Guarded<Option<String>>,
     instances: Vec<AtomicU32>,
     mutexes: Vec<Mutex>,
@@ -67,7 +67,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// For a workload.
+    /// Creates the state for a workload.
     pub fn new(scripts: Scripts, cpus: Vec<u32>, machine_cpus: u32, groups: Groups) -> Shared {
         let inherits = scripts.inherit;
         Shared {
@@ -95,23 +95,23 @@ impl Shared {
         }
     }
 
-    /// Notes what went wrong, and ends the run.
+    /// Records a failure, and ends the run.
     pub fn fail(&self, why: String) {
-        own(&self.failure).get_or_insert(why);
+        locked(&self.failure).get_or_insert(why);
         self.end_ns.store(0, Ordering::Release);
         self.begins.open();
     }
 
-    /// Tells all threads that the run begins at `start_ns`.
+    /// Starts the run at `start_ns`.
     pub fn begin(&self, start_ns: u64) {
         self.start_ns.store(start_ns, Ordering::Release);
         self.begins.open();
     }
 
-    /// Names of threads that have begun and not ended, the first few of them.
+    /// Names of the first few threads that have begun and not ended.
     pub fn unfinished(&self) -> String {
         const SHOWN: usize = 5;
-        let done = own(&self.records_done);
+        let done = locked(&self.records_done);
         let done: std::collections::BTreeSet<&str> =
             done.iter().map(|(_, record)| &*record.name).collect();
         let all = self.scripts.scripts.iter().zip(&self.instances).flat_map(|(script, made)| {
@@ -145,16 +145,16 @@ impl Shared {
 pub enum Begins {
     /// It is ready before the run, and wakes at the script's delay.
     Asleep,
-    /// Now, at this time of the clock, ns.
+    /// At once; this is the time of the clock, ns.
     Now(u64),
-    /// After a sleep until then, ns.
+    /// After a sleep until this time, ns.
     At(u64),
 }
 
-/// Makes a thread of a script.
+/// Creates a thread that executes a script.
 ///
 /// # Errors
-/// There are too many, or the kernel has no more.
+/// There are too many threads, or the kernel refuses another one.
 pub fn spawn(shared: &Arc<Shared>, script: u32, begins: Begins) -> Result<(), String> {
     let number = shared.made.fetch_add(1, Ordering::Relaxed);
     let name = &shared.scripts.scripts[script as usize].name;
@@ -168,29 +168,29 @@ pub fn spawn(shared: &Arc<Shared>, script: u32, begins: Begins) -> Result<(), St
     let name = format!("{name}-{instance}");
     shared.alive.fetch_add(1, Ordering::AcqRel);
     let (inner, its_name) = (shared.clone(), name.clone());
-    // The kernel shows 15 bytes of it.
+    // The kernel shows 15 bytes of the name.
     let shown: String = name.chars().filter(|c| *c != '\0').take(15).collect();
     let made = std::thread::Builder::new().name(shown).stack_size(STACK).spawn(move || {
-        let is_over = Over(&inner);
+        let is_over = AliveGuard(&inner);
         let mut thread = Thread::new(&inner, its_name, script);
         if let Err(why) = thread.live(begins) {
             inner.fail(why);
         }
         let record = thread.into_record();
-        own(&inner.records_done).push((number, record));
+        locked(&inner.records_done).push((number, record));
         drop(is_over);
     });
-    // It ends by itself; the run waits for all.
+    // The thread ends by itself; the run waits for all threads.
     made.map(drop).map_err(|error| {
         shared.alive.fetch_sub(1, Ordering::AcqRel);
-        format!("thread `{name}` cannot be made: {error}")
+        format!("thread `{name}` cannot be created: {error}")
     })
 }
 
-/// The thread is no longer there, however it ended.
-struct Over<'a>(&'a Shared);
+/// Counts the thread as ended when dropped, however it ended.
+struct AliveGuard<'a>(&'a Shared);
 
-impl Drop for Over<'_> {
+impl Drop for AliveGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.fail("a thread of the runner panicked".into());
@@ -199,7 +199,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// What `/proc/.../schedstat` says of a thread.
+/// Figures in `/proc/.../schedstat` of a thread.
 #[derive(Clone, Copy, Default, Debug)]
 struct SchedStat {
     cpu_ns: u64,
@@ -218,7 +218,7 @@ impl SchedStat {
     }
 }
 
-/// What the kernel's refusal of attributes means, where that is not plain.
+/// Explains the kernel's refusal of attributes, where the error alone does not.
 fn why_not(attr: &SchedAttr, error: &io::Error) -> &'static str {
     match (attr.policy, error.raw_os_error()) {
         (Policy::Deadline, Some(libc::EBUSY)) => {
@@ -230,7 +230,7 @@ fn why_not(attr: &SchedAttr, error: &io::Error) -> &'static str {
     }
 }
 
-/// Why a thread goes no further.
+/// Reason why a thread stops.
 enum Stop {
     /// The run is over.
     RunOver,
@@ -245,13 +245,13 @@ struct Thread {
     record: Record,
     burner: Burner,
     waiter: Waiter,
-    /// When it began, ns.
+    /// Time at which it began, ns.
     start_ns: u64,
-    /// When the run ends, ns.
+    /// Time at which the run ends, ns.
     until_ns: u64,
     own_timers: Vec<Timer>,
     held: Vec<u32>,
-    // In force, by their places in the lists of the scripts.
+    // Current values, as indices into the lists of the scripts.
     attr: u32,
     cpus: u32,
     group: u32,
@@ -293,8 +293,7 @@ impl Thread {
         };
         self.until_ns = self.shared.end_ns.load(Ordering::Acquire);
         self.waiter.until_ns = self.until_ns;
-        // After the wait for the start has begun, so that an urgent thread does not keep others
-        // from getting ready.
+        // Only now, so that an urgent thread does not keep others from getting ready.
         self.set_attr(self.attr).map_err(|stop| self.why(stop))?;
         let before = (sys::switches_of_this_thread(), {
             self.burner.restart();
@@ -309,7 +308,7 @@ impl Thread {
         self.record.start_latency_ns = began_ns.saturating_sub(due_ns);
         let outcome = if due_ns < self.until_ns { self.execute() } else { Ok(()) };
         let ended_ns = sys::now_ns();
-        // The kernel charges the thread at this, so that what schedstat says is true.
+        // This call makes the kernel charge the thread, so that schedstat is up to date.
         sys::thread_cpu_ns();
         let after = SchedStat::read(&mut schedstat);
         let after = after.map_err(|error| self.cannot("read schedstat", &error))?;
@@ -333,27 +332,27 @@ impl Thread {
         }
     }
 
-    /// All that takes time and needs no right, before the run begins.
+    /// Does everything that takes time and needs no rights, before the run begins.
     fn prepare(&mut self) -> Result<File, String> {
-        // 1 ns: sleeps end when they are to.
+        // 1 ns, so that sleeps end on time.
         let slack = std::num::NonZeroU64::new(1);
         rustix::thread::set_current_timer_slack(slack)
             .map_err(|error| self.cannot("set the timer slack", &error.into()))?;
         self.set_group(self.group).map_err(|stop| self.why(stop))?;
         self.set_cpus(self.cpus).map_err(|stop| self.why(stop))?;
         if self.shared.records {
-            // Where memory for a ring is short, a small one will do.
+            // If memory for a ring is short, a small one is sufficient.
             let ring = SwitchRing::open(RING_PAGES).or_else(|_| SwitchRing::open(1));
             self.burner = Burner::new(ring.ok(), self.shared.gap_ns);
         }
         self.record.wake_latencies_ns.reserve(1024);
         self.record.due_ns.reserve(1024);
         File::open("/proc/thread-self/schedstat").map_err(|error| {
-            format!("/proc/thread-self/schedstat: {error}; the kernel must account for tasks")
+            format!("/proc/thread-self/schedstat: {error}; the kernel must provide scheduling statistics")
         })
     }
 
-    /// Waits until it is known when the run begins; when the thread does, ns.
+    /// Waits until the start of the run is known. Returns the start of the thread, ns.
     fn await_start(&self) -> Result<u64, String> {
         loop {
             let start_ns = self.shared.start_ns.load(Ordering::Acquire);
@@ -364,8 +363,8 @@ impl Thread {
             if self.shared.end_ns.load(Ordering::Acquire) == 0 {
                 return Err("another thread could not get ready".into());
             }
-            // Asleep, and not looking now and then: thousands of threads that look leave no time
-            // to make the rest of them.
+            // The threads sleep instead of polling: thousands of polling threads would leave no
+            // time to create the rest of them.
             self.shared.begins.pass();
         }
     }
@@ -403,7 +402,7 @@ impl Thread {
 
     fn set_attr(&mut self, attr: u32) -> Step {
         let wanted: SchedAttr = self.shared.scripts.attrs[attr as usize];
-        // What is forked sets its own; deadline tasks may not fork otherwise.
+        // A forked thread sets its own attributes; without this flag, deadline tasks may not fork.
         let script = &self.shared.scripts.scripts[self.script as usize];
         let forks = script.code.iter().any(|instr| matches!(instr, Instr::Fork { .. }));
         sys::set_attr(&wanted, forks).map_err(|error| {
@@ -434,7 +433,7 @@ impl Thread {
         Ok(())
     }
 
-    /// The script, from its beginning to its end or that of the run.
+    /// Executes the script, until its end or the end of the run.
     fn execute(&mut self) -> Step {
         let shared = self.shared.clone();
         let script = &shared.scripts.scripts[self.script as usize];
@@ -453,7 +452,7 @@ impl Thread {
                     } else {
                         phase_round = 0;
                     }
-                    // Whatever goes round ends with the run.
+                    // Every loop ends with the run.
                     self.check_time()?;
                 }
                 Instr::Round => {
@@ -528,10 +527,10 @@ impl Thread {
                     self.burner.catch_up();
                 }
                 Instr::Fork { program } => self.fork(program)?,
-                // Refused before a run.
+                // Refused before the run.
                 Instr::Exec | Instr::Io { .. } | Instr::Park | Instr::Unpark { .. } => {
                     return Err(Stop::Failed(format!(
-                        "thread `{}`: a host cannot do {instr:?}",
+                        "thread `{}`: a host cannot execute {instr:?}",
                         self.record.name
                     )));
                 }
@@ -541,7 +540,7 @@ impl Thread {
 
     fn check_time(&self) -> Step {
         let over = sys::now_ns() >= self.until_ns
-            // It was ended early.
+            // The run ended before the sleep did.
             || self.shared.end_ns.load(Ordering::Relaxed) == 0;
         if over { Err(Stop::RunOver) } else { Ok(()) }
     }
@@ -550,7 +549,7 @@ impl Thread {
         if ns == 0 || self.burner.burn(ns, self.until_ns) { Ok(()) } else { Err(Stop::RunOver) }
     }
 
-    /// Work until so much wall time is over.
+    /// Works until the wall time is over.
     fn runtime(&mut self, ns: u64) -> Step {
         let since_ns = sys::now_ns();
         while sys::now_ns() - since_ns < ns {

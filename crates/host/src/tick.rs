@@ -1,35 +1,35 @@
-//! Rate and phase of the kernel's tick, from gaps in a loop that looks at the clock.
+//! Rate and phase of the kernel's tick, from gaps in a loop that reads the clock.
 //!
-//! Whoever spins on the clock sees each tick as a gap. The rate is that of the finest comb whose
-//! teeth are there, the phase the median of the gaps at its teeth.
+//! Such a loop sees each tick as a gap. The rate is that of the finest comb whose teeth are
+//! present, the phase is the median of the gaps at its teeth.
 
 use crate::figures::median;
 use schedlab_measure::histogram::percentile_of_sorted;
 use serde::{Deserialize, Serialize};
 
-/// Rates that kernels are built with, the highest first: the teeth of a coarser comb are there too
+/// Tick rates of kernel builds, the highest first: the teeth of a coarser comb are also present
 /// whenever those of a finer one are.
 const RATES: [u32; 4] = [1000, 300, 250, 100];
 
-/// So far from its tooth a gap may begin, ns.
+/// Maximum distance from its tooth at which a gap may begin, ns.
 const NEAR_NS: u64 = 40_000;
 
-/// Shortest gap that is no interrupt but somebody else's turn, ns.
+/// Length from which a gap is not an interrupt but another task's time slice, ns.
 const TURN_NS: u64 = 100_000;
 
-/// Longer gaps weigh no more than this in the search for the phase, ns: one turn of another task is
-/// not worth many ticks.
+/// Maximum weight of a gap in the search for the phase, ns: one time slice of another task must not
+/// weigh as much as many ticks.
 const WEIGHT_NS: u64 = 10_000;
 
-/// So many of a comb's teeth must be there.
+/// Share of a comb's teeth that must be present.
 const SHARE: f64 = 0.8;
 
-/// A time in which the spinning thread did not run.
+/// A time during which the spinning thread did not run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap {
-    /// From, ns.
+    /// Beginning, ns.
     pub start_ns: u64,
-    /// To, ns.
+    /// End, ns.
     pub end_ns: u64,
 }
 
@@ -39,28 +39,28 @@ impl Gap {
     }
 }
 
-/// The tick as it was seen.
+/// The tick as it was observed.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tick {
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u32,
-    /// When it comes: CLOCK_MONOTONIC modulo its period, ns.
+    /// Phase: CLOCK_MONOTONIC modulo the tick's period, ns.
     pub phase_ns: u64,
-    /// The share of its teeth that were there, 0 to 1.
+    /// Share of its teeth that were present, 0 to 1.
     pub seen: f64,
-    /// How long the gaps at its teeth were: median and p99, ns.
+    /// Median length of the gaps at its teeth, ns.
     pub gap_p50_ns: u64,
-    /// See there.
+    /// 99th percentile of these lengths, ns.
     pub gap_p99_ns: u64,
 }
 
-/// The period of a rate, ns.
+/// The period of a tick rate, ns.
 pub fn period_ns(hz: u32) -> u64 {
     1_000_000_000 / u64::from(hz.max(1))
 }
 
-/// The tick that explains `gaps`, which a thread saw that looked at the clock from `from_ns` to
-/// `to_ns`. `hz`: what is known of the rate. None: no comb fits.
+/// Finds the tick that explains `gaps`, which a thread observed while it read the clock from
+/// `from_ns` to `to_ns`. `hz`: the rate, if known. `None`: no comb fits.
 pub fn find(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: Option<u32>) -> Option<Tick> {
     let known = hz.map(|hz| [hz]);
     let rates = known.as_ref().map_or(&RATES[..], |one| &one[..]);
@@ -68,8 +68,8 @@ pub fn find(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: Option<u32>) -> Option<T
     rates.iter().find_map(|&hz| comb(&gaps, from_ns, to_ns, hz))
 }
 
-/// The longest of the gaps, twice as many as the finest comb has teeth: among all the short ones
-/// that a machine may have, any comb would find its teeth.
+/// The longest of the gaps, twice as many as the finest comb has teeth. A machine may have so many
+/// short ones that any comb would find its teeth among them.
 fn longest(gaps: &[Gap], teeth: u64) -> Vec<Gap> {
     let mut longest = gaps.to_vec();
     longest.sort_by_key(|gap| std::cmp::Reverse(gap.length_ns()));
@@ -84,7 +84,7 @@ fn comb(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: u32) -> Option<Tick> {
     let first = from_ns + (phase_ns + period_ns - from_ns % period_ns) % period_ns;
     let (mut teeth, mut there, mut lengths) = (0_u64, 0_u64, vec![]);
     for tooth_ns in (first..to_ns).step_by(period_ns as usize) {
-        // What happens while another task runs cannot be seen.
+        // A tick that comes while another task runs cannot be observed.
         let hidden = |gap: &&Gap| {
             gap.start_ns + NEAR_NS < tooth_ns && tooth_ns < gap.end_ns.saturating_add(NEAR_NS)
         };
@@ -95,7 +95,7 @@ fn comb(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: u32) -> Option<Tick> {
         let near = gaps.iter().filter(|gap| gap.start_ns.abs_diff(tooth_ns) <= NEAR_NS);
         if let Some(length_ns) = near.map(|gap| gap.length_ns()).max() {
             there += 1;
-            // Somebody else's turn that begins at a tick is no tick.
+            // Another task's time slice that begins at a tick is not a tick.
             if length_ns < TURN_NS {
                 lengths.push(length_ns);
             }
@@ -115,10 +115,11 @@ fn comb(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: u32) -> Option<Tick> {
     })
 }
 
-/// Where in the period most of the lost time begins: the median of that place.
+/// The phase at which most of the lost time begins: the median of that neighbourhood.
 fn densest(gaps: &[Gap], period_ns: u64) -> Option<u64> {
     let phase = |gap: &Gap| gap.start_ns % period_ns;
-    // Distances ahead of the first of a window, so that the period's end does not cut it.
+    // Distances ahead of the first gap of a window, so that the end of the period does not split
+    // it.
     let ahead = |from: u64| {
         gaps.iter()
             .map(move |gap| ((phase(gap) + period_ns - from) % period_ns, gap))
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn rate_and_phase_are_found_among_other_gaps() {
         for (hz, phase_ns) in [(100, 9_999_000), (250, 1_700_000), (300, 5), (1000, 300_000)] {
-            let tick = find(&ticks(hz, phase_ns), 0, 100_000_000, None).expect("there is one");
+            let tick = find(&ticks(hz, phase_ns), 0, 100_000_000, None).expect("a comb fits");
             assert_eq!(tick.hz, hz);
             let off = tick.phase_ns.abs_diff(phase_ns);
             assert!(off.min(period_ns(hz) - off) <= 5_000, "{hz} Hz: {}", tick.phase_ns);
@@ -169,7 +170,7 @@ mod tests {
         gaps.retain(|gap| !(30_000_000..60_000_000).contains(&gap.start_ns));
         assert!(find(&gaps, 0, 100_000_000, None).is_none(), "a third is missing");
         gaps.push(gap(29_900_000, 30_200_000));
-        assert_eq!(find(&gaps, 0, 100_000_000, None).expect("there is one").hz, 250);
+        assert_eq!(find(&gaps, 0, 100_000_000, None).expect("a comb fits").hz, 250);
     }
 
     #[test]
@@ -177,7 +178,7 @@ mod tests {
         let mut gaps = ticks(250, 1_700_000);
         gaps.extend((0..4000).map(|n| gap(n * 25_013, 400)));
         gaps.sort_by_key(|gap| gap.start_ns);
-        let tick = find(&gaps, 0, 100_000_000, None).expect("there is one");
+        let tick = find(&gaps, 0, 100_000_000, None).expect("a comb fits");
         assert_eq!(tick.hz, 250);
         assert!(tick.phase_ns.abs_diff(1_700_000) <= 5_000, "{}", tick.phase_ns);
         assert!(tick.gap_p50_ns >= 5_000, "{}", tick.gap_p50_ns);

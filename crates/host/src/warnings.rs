@@ -4,10 +4,10 @@ use crate::facts::{Facts, format_cpus};
 use crate::noise::Noise;
 use schedlab_workload::model::{Action, Loops, Model};
 
-/// Load of others above which is warned, a share of the CPUs.
+/// Load of others that causes a warning, as a share of the CPUs.
 const LOAD: f64 = 0.2;
 
-/// What will disturb a run of `model`, with the load of others beforehand.
+/// Lists conditions that will disturb a run of `model`, with the load of others beforehand.
 pub fn warnings(
     facts: &Facts,
     load: Noise,
@@ -17,15 +17,18 @@ pub fn warnings(
 ) -> Vec<String> {
     let mut found = vec![];
     if load.foreign > LOAD {
-        let remedy = if heavy { "" } else { ", and there is no group of great weight against it" };
+        let remedy = if heavy { "" } else { ", and no group of great weight protects the run" };
         found.push(format!(
-            "others have {:.0} % of CPUs {} now{remedy}",
+            "others use {:.0} % of CPUs {} now{remedy}",
             load.foreign * 100.0,
             format_cpus(cpus)
         ));
     }
     if load.steal > 0.0 {
-        found.push(format!("the hypervisor gives {:.0} % to others now", load.steal * 100.0));
+        found.push(format!(
+            "the hypervisor gives {:.0} % of the CPUs to others now",
+            load.steal * 100.0
+        ));
     }
     let other: Vec<&str> =
         facts.governors.iter().map(String::as_str).filter(|one| *one != "performance").collect();
@@ -36,19 +39,20 @@ pub fn warnings(
         ));
     }
     if facts.on_battery {
-        found.push("this machine runs on its battery".into());
+        found.push("this machine runs on battery".into());
     }
     let busy = hogs(model);
     if busy < cpus.len() {
         found.push(format!(
-            "{busy} threads compute all the time, on {} CPUs: others will fill those that idle",
+            "{busy} threads compute all the time, on {} CPUs: other tasks will use the idle ones",
             cpus.len()
         ));
     }
     found
 }
 
-/// Threads that never block: their last phase, or all of them, goes on for ever and only computes.
+/// Number of threads that never block: their last phase, or all phases, repeat forever and only
+/// compute.
 fn hogs(model: &Model) -> usize {
     let computes = |action: &Action| {
         matches!(
@@ -82,16 +86,18 @@ mod tests {
     #[test]
     fn what_will_disturb_is_said_before() {
         let with = Prepared::new("a.json", HOGS, root(), Options::default()).unwrap();
-        let said = |facts: &Facts, foreign, cpus: &[u32]| {
+        let message_of = |facts: &Facts, foreign, cpus: &[u32]| {
             warnings(facts, Noise { foreign, steal: 0.0 }, cpus, &with.model, true).join("\n")
         };
         let mut facts = with.probe.facts.clone();
-        assert_eq!(said(&facts, 0.2, &[0]), "");
-        assert!(said(&facts, 0.21, &[0]).contains("others have 21 %"));
-        assert!(said(&facts, 0.0, &[0, 1]).contains("1 threads compute all the time, on 2 CPUs"));
+        assert_eq!(message_of(&facts, 0.2, &[0]), "");
+        assert!(message_of(&facts, 0.21, &[0]).contains("others use 21 %"));
+        assert!(
+            message_of(&facts, 0.0, &[0, 1]).contains("1 threads compute all the time, on 2 CPUs")
+        );
         facts.governors = vec!["powersave".into()];
         facts.on_battery = true;
-        let both = said(&facts, 0.0, &[0]);
+        let both = message_of(&facts, 0.0, &[0]);
         assert!(both.contains("powersave") && both.contains("battery"), "{both}");
     }
 }

@@ -1,20 +1,20 @@
-//! What a file says once for many ([`For`]), written out: `{name}` in a text stands for each value
-//! of an axis in turn.
+//! Values that a file lists once for many runs or criteria ([`For`]): `{name}` in a text is
+//! replaced by each value of an axis in turn.
 
 use crate::error::Error;
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// What `{name}` stands for in the texts of a run or a criterion: every combination of one value of
-/// each.
+/// The values of each `{name}` in the texts of a run or a criterion. Every combination of one value
+/// of each name is used.
 ///
-/// A value is a number or a text; or a table, which gives several names values at once.
+/// A value is a number or a text, or a table that gives several names values at once.
 pub type For = BTreeMap<String, Vec<Value>>;
 
-/// One combination: what each name stands for.
+/// One combination: the value of each name.
 pub type Binding = BTreeMap<String, String>;
 
-/// How a value is written in a text.
+/// Formats a value as it is written in a text.
 pub fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -22,20 +22,20 @@ pub fn text_of(value: &Value) -> String {
     }
 }
 
-/// More combinations than this are refused.
+/// Maximum number of combinations.
 const COMBINATIONS_MAX: usize = 10_000;
 
 /// Checks that there are combinations, and not too many.
 ///
 /// # Errors
-/// Says of which name there are none, or how many there are.
+/// The name without values, or the number of combinations.
 pub fn check(axes: &For) -> Result<(), Error> {
     if let Some((name, _)) = axes.iter().find(|(_, values)| values.is_empty()) {
         return Err(format!("for.{name} is empty; give at least one value").into());
     }
     let count = axes.values().fold(1_usize, |count, values| count.saturating_mul(values.len()));
     if count > COMBINATIONS_MAX {
-        return Err(format!("for has {count} combinations; {COMBINATIONS_MAX} are the most").into());
+        return Err(format!("for has {count} combinations; there can be {COMBINATIONS_MAX}").into());
     }
     Ok(())
 }
@@ -66,8 +66,8 @@ pub fn combinations(axes: &For) -> Vec<Binding> {
     all
 }
 
-/// `text` with every `{name}` of the binding replaced. Other braces stay: workloads are full of
-/// them.
+/// Replaces every `{name}` of the binding in `text`. Other braces stay, because workloads contain
+/// many.
 pub fn fill(text: &str, binding: &Binding) -> String {
     let mut filled = text.to_string();
     for (name, value) in binding {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn axes(text: &str) -> For {
-        toml::from_str(text).expect("it is well formed")
+        toml::from_str(text).expect("the text is well formed")
     }
 
     #[test]
@@ -102,7 +102,7 @@ mod tests {
         let many: String =
             (0..20).map(|name| format!("n{name} = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n")).collect();
         assert!(
-            check(&axes(&many)).is_err_and(|error| error.message.ends_with("10000 are the most"))
+            check(&axes(&many)).is_err_and(|error| error.message.ends_with("there can be 10000"))
         );
     }
 }

@@ -15,35 +15,35 @@ use schedlab_report::plot::Chart;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
-/// The experiments, and the ranges that their numbers must lie in.
+/// The experiments and the ranges of their numbers.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     /// The experiments, in the order in which they were read.
     pub experiments: Vec<File>,
     /// The ranges.
     pub rows: Vec<Row>,
-    /// Where the published documents contradict each other.
+    /// Contradictions in the published documents.
     pub contradictions: Vec<Contradiction>,
 }
 
-/// What came of an experiment.
+/// The result of an experiment.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The experiment.
     pub file: File,
     /// The conditions under which it was run.
     pub conditions: Vec<Condition>,
-    /// All values under each of them, in the order in which they were measured.
+    /// All values under each condition, in the order in which they were measured.
     pub values: Vec<ValuesByName>,
-    /// Each demand, and how it came out.
+    /// Each demand with its verdict.
     pub judged: Vec<Judged>,
     /// Its figures.
     pub charts: Vec<Chart>,
 }
 
 impl Outcome {
-    /// The axes of the conditions that have several values, and these, in the order in which they
-    /// are first met.
+    /// The axes of the conditions that have several values, with these values in the order of first
+    /// occurrence.
     pub fn axes(&self) -> Vec<(String, Vec<String>)> {
         let mut axes: Vec<(String, Vec<String>)> = vec![];
         for (axis, value) in self.conditions.iter().flat_map(|condition| &condition.labels) {
@@ -60,38 +60,38 @@ impl Outcome {
     }
 }
 
-/// What came of experiments.
+/// The results of experiments.
 #[derive(Clone, Debug)]
 pub struct Outcomes {
-    /// Of those that could be run and judged.
+    /// Results of the experiments that could be run and judged.
     pub outcomes: Vec<Outcome>,
-    /// Why the others could not: each error names the experiment.
+    /// Errors of the others; each names the experiment.
     pub failed: Vec<Error>,
 }
 
-/// An experiment that is to be run: what under each condition.
+/// An experiment to run, with its simulations under each condition.
 struct Plan<'a> {
     file: &'a File,
     conditions: Vec<Condition>,
     planned: Vec<Vec<Planned>>,
 }
 
-/// Why nothing came of it.
+/// Reason why there are no results.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PapersError {
-    /// A file means nothing: where, and what is wrong.
+    /// A file is malformed: the place and the mistake.
     #[error(transparent)]
     File(#[from] Error),
     /// There is no such experiment.
     #[error("there is no experiment \"{0}\"; there are {1}")]
     Unknown(String, String),
-    /// It was interrupted.
+    /// The work was interrupted.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl Catalogue {
-    /// Reads the texts of experiments, each with the name of its file, and of the ranges.
+    /// Reads the texts of experiments, each with the name of its file, and the text of the ranges.
     ///
     /// # Errors
     /// [`PapersError::File`].
@@ -118,7 +118,7 @@ impl Catalogue {
                 return Err(Error::new(message).at(name).into());
             }
             if experiments.iter().any(|other| other.id.eq_ignore_ascii_case(&file.id)) {
-                let message = format!("the id {} is another file's", file.id);
+                let message = format!("another file has the id {}", file.id);
                 return Err(Error::new(message).at(name).into());
             }
             experiments.push(file);
@@ -126,25 +126,25 @@ impl Catalogue {
         Ok(Catalogue { experiments, rows, contradictions: vec![] })
     }
 
-    /// With the contradictions in `text`.
+    /// Adds the contradictions in `text`.
     ///
     /// # Errors
-    /// [`PapersError::File`], also if an experiment names a contradiction that there is not.
+    /// [`PapersError::File`], also if an experiment names a contradiction that does not exist.
     pub fn with_contradictions(self, (name, text): (&str, &str)) -> Result<Catalogue, PapersError> {
         let contradictions = contradictions::parse(text);
         let contradictions = contradictions.at(name)?;
         for file in &self.experiments {
             let unknown = |id: &&String| !contradictions.iter().any(|known| known.id == **id);
             if let Some(id) = file.contradictions.iter().find(unknown) {
-                let message = format!("it names contradiction {id}, and {name} has none such");
+                let message = format!("it names contradiction {id}, which is not in {name}");
                 return Err(Error::new(message).at(&file.id).into());
             }
         }
         Ok(Catalogue { contradictions, ..self })
     }
 
-    /// Those whose ids are asked for; `HB` means all that begin with `HB-`, `DIS-4` with `DIS-4.`,
-    /// and `DIS-4.7` also `DIS-4.7a`. No ids: all.
+    /// Chooses experiments by id: `HB` means all that begin with `HB-`, `DIS-4` all that begin with
+    /// `DIS-4.`, and `DIS-4.7` includes `DIS-4.7a`. Without ids, all are chosen.
     ///
     /// # Errors
     /// [`PapersError::Unknown`].
@@ -153,7 +153,7 @@ impl Catalogue {
             let Some((start, rest)) = file.id.split_at_checked(id.len()) else { return false };
             let goes_on = match rest.chars().next() {
                 None | Some('-' | '.') => true,
-                // The parts of an experiment, but not its tenth neighbour.
+                // The parts of an experiment, but not the one with an additional digit.
                 Some(next) => {
                     next.is_ascii_alphabetic() && id.ends_with(|last: char| last.is_ascii_digit())
                 }
@@ -171,9 +171,9 @@ impl Catalogue {
         Ok(self.experiments.iter().filter(chosen).collect())
     }
 
-    /// Runs `chosen`, each under all of its conditions, and judges them. One that cannot be run
-    /// does not stop the others. `progress` gets how many simulations of how many are done; if it
-    /// answers false no further one is begun.
+    /// Runs each of `chosen` under all of its conditions, and judges them. An experiment that
+    /// cannot be run does not stop the others. `progress` receives the number of completed and of
+    /// all simulations; if it returns `false`, no further simulation begins.
     ///
     /// # Errors
     /// [`PapersError::Interrupted`].
@@ -251,7 +251,7 @@ impl Catalogue {
         Ok(Outcome { file: file.clone(), conditions, values, judged, charts })
     }
 
-    /// The rows of the ranges that no experiment is about.
+    /// The rows of the ranges that no experiment refers to.
     pub fn forgotten(&self) -> Vec<&Row> {
         let of_no_file = |row: &&Row| !self.experiments.iter().any(|file| file.id == row.id);
         let mut forgotten: Vec<&Row> = self.rows.iter().filter(of_no_file).collect();
@@ -270,7 +270,7 @@ fn plan(file: &File, reduced: bool) -> Result<Plan<'_>, Error> {
     Ok(Plan { file, conditions, planned })
 }
 
-/// What `file` asks for under `condition`.
+/// The simulations that `file` requires under `condition`.
 pub(crate) fn under(
     file: &File,
     reduced: bool,
@@ -280,7 +280,7 @@ pub(crate) fn under(
     Ok(runs.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
-/// Of each value the median over the conditions.
+/// The median of each value over the conditions.
 fn medians(values: &[ValuesByName]) -> Result<ValuesByName, Error> {
     let mut medians = ValuesByName::default();
     let Some(first) = values.first() else { return Ok(medians) };
@@ -291,14 +291,14 @@ fn medians(values: &[ValuesByName]) -> Result<ValuesByName, Error> {
     Ok(medians)
 }
 
-/// Whether results can be written into a file of that name, beside those that are there anyway.
+/// Whether results can be written into a file of that name, next to those that always exist.
 fn names_a_file(id: &str) -> bool {
     id.starts_with(|c: char| c.is_ascii_alphanumeric())
         && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))
         && !id.eq_ignore_ascii_case("verdicts")
 }
 
-/// How often each verdict was given.
+/// Number of demands with each verdict.
 pub fn count(outcomes: &[Outcome]) -> Vec<(Verdict, usize)> {
     let judged = || outcomes.iter().flat_map(|outcome| &outcome.judged);
     let count = |verdict| judged().filter(|judged| judged.verdict == verdict).count();
@@ -350,33 +350,33 @@ test = "end.cfs == 20 and end.eevdf == 20"
 
     #[test]
     fn an_experiment_is_run_and_judged() {
-        let outcomes = run(HOGS).expect("it runs");
+        let outcomes = run(HOGS).expect("the simulation runs");
         let verdicts: Vec<Verdict> =
             outcomes[0].judged.iter().map(|judged| judged.verdict).collect();
         assert_eq!(verdicts, [Verdict::HardMet, Verdict::HardMet]);
         assert_eq!(count(&outcomes)[0], (Verdict::HardMet, 2));
     }
 
-    /// Without a section of its own an experiment is run under 30 phases; what an axis of the
-    /// conditions says takes effect in the texts of runs, and a run that is made `once` is the same
-    /// under all.
+    /// Without a section `[conditions]`, an experiment is run under 30 phases. An axis of the
+    /// conditions takes effect in the texts of runs. A run with `once` is the same under all
+    /// conditions.
     #[test]
     fn an_experiment_is_run_under_all_of_its_conditions() {
-        let outcomes = run(HOGS).expect("it runs");
+        let outcomes = run(HOGS).expect("the simulation runs");
         assert_eq!(outcomes[0].conditions.len(), crate::conditions::POINTS);
         assert_eq!(outcomes[0].values.len(), crate::conditions::POINTS);
-        let ratios = outcomes[0].judged[0].values.as_ref().expect("it is a number");
+        let ratios = outcomes[0].judged[0].values.as_ref().expect("the demand is about a number");
         assert!(!ratios.is_single(), "the phase decides which task has the last slice");
         let axis = HOGS.replacen("[[run]]", "[conditions]\nfor.nice = [1, 2]\n[[run]]", 1);
         let axis = axis.replace("\"priority\": 1", "\"priority\": {nice}");
-        let outcomes = run(&axis).expect("it runs");
+        let outcomes = run(&axis).expect("the simulation runs");
         let splits = &outcomes[0].judged[0].splits;
         let of = |value: &str| splits.iter().find(|it| it.axis == "nice" && it.value == value);
         assert_eq!(of("1").map(|split| (split.holds, split.of)), Some((15, 15)));
         assert_eq!(of("2").map(|split| (split.holds, split.of)), Some((0, 15)));
         let once = HOGS.replacen("cpus = 1", "cpus = 1\nonce = \"a test\"", 1);
-        let outcomes = run(&once).expect("it runs");
-        let ratios = outcomes[0].judged[0].values.as_ref().expect("it is a number");
+        let outcomes = run(&once).expect("the simulation runs");
+        let ratios = outcomes[0].judged[0].values.as_ref().expect("the demand is about a number");
         assert!(ratios.is_single() && ratios.sorted().len() == 30);
     }
 
@@ -385,9 +385,12 @@ test = "end.cfs == 20 and end.eevdf == 20"
         let broken = HOGS.replace("X-1", "X-0").replace("cpu-ratio a b", "cpu-ratio a z");
         let nonsense = HOGS.replace("X-1", "X-2").replace("cpus = 1", "cpus = 0");
         let texts = [("0", broken.as_str()), ("1", HOGS), ("2", nonsense.as_str())];
-        let catalogue = Catalogue::read(texts, ("targets.csv", TARGETS)).expect("they are read");
-        let all = catalogue.choose(&[]).expect("all are there");
-        let ran = catalogue.run(&all, false, NonZeroUsize::MIN, |_, _| true).expect("they run");
+        let catalogue =
+            Catalogue::read(texts, ("targets.csv", TARGETS)).expect("the files are well formed");
+        let all = catalogue.choose(&[]).expect("the ids exist");
+        let ran = catalogue
+            .run(&all, false, NonZeroUsize::MIN, |_, _| true)
+            .expect("the catalogue can be run");
         assert_eq!(ran.outcomes.len(), 1);
         assert_eq!(ran.outcomes[0].judged.len(), 2);
         let failed: Vec<String> = ran.failed.iter().map(Error::to_string).collect();
@@ -408,22 +411,18 @@ test = "end.cfs == 20 and end.eevdf == 20"
             (
                 "cpus = 1",
                 "cpus = 1\ncosts = { switch = nan }",
-                "a cost is a number of ns from 0 to",
+                "a cost must be a number of ns from 0 to",
             ),
             ("cpus = 1", "cpus = 1\ncosts = { switch = 1e30 }", "costs: switch: 1000000"),
-            (
-                "cpus = 1",
-                "cpus = 1\nreduced = { n = [1] }",
-                "there is no for.n that it could replace",
-            ),
+            ("cpus = 1", "cpus = 1\nreduced = { n = [1] }", "there is no for.n to replace"),
             (
                 "for.scheduler",
                 &format!("{axes}for.scheduler"),
                 "run 1: for has 2000000000 combinations",
             ),
             ("cpu-ratio a b", "cpu-ratio a z", "there is no such task"),
-            ("cpu-ratio a b", "cpu a b", "\"b\" is a word too many"),
-            ("test = ", "value = \"1\"\nlow = 2\nhigh = 1\ntest = ", "nothing lies between them"),
+            ("cpu-ratio a b", "cpu a b", "\"b\" is one word too many"),
+            ("test = ", "value = \"1\"\nlow = 2\nhigh = 1\ntest = ", "low must not exceed high"),
             ("\"end.cfs", &format!("\"{deep}end.cfs"), "nested more than 100 levels deep"),
         ] {
             let message = run(&HOGS.replacen(from, to, 1)).expect_err(to).to_string();
@@ -442,7 +441,7 @@ test = "end.cfs == 20 and end.eevdf == 20"
         let texts = ["X-1", "X-10", "X-1a", "X-2.3", "XY-1"].map(|id| HOGS.replacen("X-1", id, 1));
         let files = texts.iter().map(|text| ("file", text.as_str()));
         let catalogue =
-            Catalogue::read(files, ("targets.csv", TARGETS)).expect("it is well formed");
+            Catalogue::read(files, ("targets.csv", TARGETS)).expect("the text is well formed");
         for (id, expected) in [
             ("x", &["X-1", "X-10", "X-1a", "X-2.3"][..]),
             ("X-1", &["X-1", "X-1a"]),
@@ -464,18 +463,23 @@ test = "end.cfs == 20 and end.eevdf == 20"
             ("title", "tilte", "unknown field"),
             ("cpu-ratio a b", "cpu-ration a b", "neither a figure"),
             ("\"cfs\", ", "\"cfx\", ", "no scheduler"),
-            ("cpus = 1", "cpus = \"x\"", "no whole number"),
-            ("cpus = 1", "cpus = -1", "no whole number"),
-            ("duration_s = 20", "duration_s = -20", "duration_s: \"-20\" is no number of seconds"),
-            ("workload", "bench = \"x\"\nworkload", "one of them"),
+            ("cpus = 1", "cpus = \"x\"", "not a whole number"),
+            ("cpus = 1", "cpus = -1", "not a whole number"),
+            (
+                "duration_s = 20",
+                "duration_s = -20",
+                "duration_s: \"-20\" is not a number of seconds",
+            ),
+            ("workload", "bench = \"x\"\nworkload", "exactly one of"),
             ("ratio.cfs\"", "ratio.cfz\"", "no measured value is called ratio.cfz"),
         ] {
             let error = run(&HOGS.replacen(from, to, 1)).expect_err(from).to_string();
             assert!(error.contains(part), "{from}: {error}");
         }
         let error = Catalogue::read([("a", HOGS), ("b", HOGS)], ("t", TARGETS)).expect_err("twice");
-        assert!(error.to_string().contains("another file's"));
-        let catalogue = Catalogue::read([("a", HOGS)], ("t", TARGETS)).expect("it is well formed");
+        assert!(error.to_string().contains("another file has the id"));
+        let catalogue =
+            Catalogue::read([("a", HOGS)], ("t", TARGETS)).expect("the text is well formed");
         assert!(matches!(catalogue.choose(&["Y".into()]), Err(PapersError::Unknown(..))));
     }
 }

@@ -1,13 +1,13 @@
-//! What the published documents leave open, as conditions under which an experiment is run again.
+//! Details that the published documents leave open, as conditions under which an experiment is run.
 //!
-//! Nobody wrote down how long after a tick the first task was started, whether a monitor ran beside
-//! the loops, or whether the CPUs ticked together. Such a thing decides some numbers. So an
-//! experiment is run under a sample of all that was possible, and its verdicts are of the
+//! The documents do not state how long after a tick the first task was started, whether a monitor
+//! ran next to the loops, or whether the CPUs ticked together. Such details decide some numbers. So
+//! an experiment is run under a sample of all that was possible, and its verdicts are about the
 //! distribution.
 //!
-//! The sample is a Latin hypercube, drawn by the seed that stands in the file: of `points`
-//! conditions each value of each axis has its even part, and the phases are spread evenly over the
-//! tick's period, one in each of `points` equal parts of it, at a random place there.
+//! The sample is a Latin hypercube, drawn with the seed in the file. Among `points` conditions,
+//! each value of each axis has an equal share. The phases are spread evenly over the tick's period:
+//! one in each of `points` equal parts, at a random place there.
 
 use crate::axes::{self, Binding, For, text_of};
 use crate::error::{At, Error};
@@ -15,29 +15,29 @@ use schedlab_machine::SplitMix64;
 use serde::Deserialize;
 use toml::Value;
 
-/// So many conditions, unless a file says otherwise. Fewer need a reason.
+/// Number of conditions, unless a file specifies another. Fewer need a reason.
 pub const POINTS: usize = 30;
-/// More are refused.
+/// Maximum number of conditions.
 pub const POINTS_MAX: usize = 10_000;
-/// The reduced form has so many, unless a file says otherwise.
+/// Number of conditions in the reduced form, unless a file specifies another.
 const REDUCED: usize = 3;
-/// How the phase is called among the axes.
+/// Name of the phase among the axes.
 pub const PHASE: &str = "phase";
-/// How it is called whether the CPUs tick together.
+/// Name of the axis that says whether the CPUs tick together.
 pub const TICKS: &str = "ticks";
 
 /// Whether the CPUs tick together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ticks {
-    /// All at once.
+    /// All CPUs tick at the same time.
     Together,
     /// CPU i ticks i / (HZ x CPUs) seconds after the first.
     Skewed,
 }
 
 impl Ticks {
-    /// As it is written.
+    /// The word in a file.
     pub const fn name(self) -> &'static str {
         match self {
             Ticks::Together => "together",
@@ -46,25 +46,25 @@ impl Ticks {
     }
 }
 
-/// Over which conditions an experiment is run: the section `[conditions]` of its file.
+/// The section `[conditions]` of an experiment's file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Conditions {
-    /// Why there is nothing open: all is run once, with ticks together from the start on.
+    /// Reason why nothing is open: everything is run once, with ticks together from the start.
     pub none: Option<String>,
-    /// How many conditions are drawn.
+    /// Number of conditions that are drawn.
     pub points: usize,
-    /// Why fewer than [`POINTS`] do.
+    /// Reason why fewer than [`POINTS`] suffice.
     pub fewer: Option<String>,
-    /// How many the reduced form draws.
+    /// Number of conditions that are drawn in the reduced form.
     pub reduced: usize,
-    /// What the sample is drawn by.
+    /// Seed of the sample.
     pub seed: u64,
     /// Whether the phase of the first start against the tick is open.
     pub phase: bool,
-    /// How the CPUs may tick.
+    /// Ways in which the CPUs may tick.
     pub ticks: Vec<Ticks>,
-    /// Other things that are open: `{name}` in the texts of runs.
+    /// Other open details: values of `{name}` in the texts of runs.
     #[serde(rename = "for")]
     pub axes: For,
 }
@@ -84,29 +84,29 @@ impl Default for Conditions {
     }
 }
 
-/// One of them.
+/// One condition.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Condition {
-    /// From 1 on. It is also the seed of what the runs draw at random.
+    /// Number of the condition, from 1. It is also the seed of random draws in the runs.
     pub number: usize,
-    /// How much after the full 1/HZ seconds CPU 0 ticks: a part of 1/HZ, in millionths.
+    /// Delay of CPU 0's tick after the full 1/HZ seconds, in millionths of 1/HZ.
     pub phase: u32,
-    /// How the CPUs tick.
+    /// Way in which the CPUs tick.
     pub ticks: Ticks,
-    /// What the names of the axes stand for in the texts of runs.
+    /// Values of the axes' names in the texts of runs.
     pub binding: Binding,
-    /// The axes that have more than one value, and this condition's value of each.
+    /// The axes with more than one value, and this condition's value of each.
     pub labels: Vec<(String, String)>,
 }
 
-/// One part of the tick's period.
+/// A part of the tick's period.
 const MILLIONTHS: u64 = 1_000_000;
 
 impl Conditions {
-    /// Checks what can be known of the section by itself.
+    /// Checks the section by itself.
     ///
     /// # Errors
-    /// Says what would be right.
+    /// What is wrong, and what would be right.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |message: String| Err(Error::new(message).at("conditions"));
         if self.none.is_some() {
@@ -117,7 +117,7 @@ impl Conditions {
             return wrong("ticks is empty; give \"together\", \"skewed\" or both".into());
         }
         if let Some(name) = [PHASE, TICKS].into_iter().find(|name| self.axes.contains_key(*name)) {
-            return wrong(format!("for.{name} is there by itself; say `{name} = ...`"));
+            return wrong(format!("for.{name} always exists; write `{name} = ...`"));
         }
         let most = self.axes.values().map(Vec::len).chain([self.ticks.len()]).max().unwrap_or(1);
         if self.points < most || self.points > POINTS_MAX {
@@ -138,7 +138,7 @@ impl Conditions {
         }
     }
 
-    /// The conditions; in the reduced form fewer.
+    /// Draws the conditions; fewer in the reduced form.
     pub fn sample(&self, reduced: bool) -> Vec<Condition> {
         if self.none.is_some() {
             return vec![Condition {
@@ -175,8 +175,8 @@ impl Conditions {
         conditions
     }
 
-    /// For each point which of `values` values it has: each as often as the others, in an order
-    /// drawn at random, another for each axis.
+    /// The index of the value, out of `values`, for each point. Each value occurs equally often, in
+    /// a random order that differs between axes.
     fn column(&self, points: usize, values: usize, axis: u64) -> Vec<usize> {
         let mut column: Vec<usize> = (0..points).map(|point| point % values).collect();
         self.random(axis).shuffle(&mut column);
@@ -204,7 +204,7 @@ impl Conditions {
 }
 
 impl Condition {
-    /// The axis `name` has this value here.
+    /// Sets the value of the axis `name`.
     fn take(&mut self, name: &str, value: &Value, several: bool) {
         let label = match value {
             Value::Table(names) => {
@@ -223,12 +223,12 @@ impl Condition {
         }
     }
 
-    /// By how much each of `cpus` CPUs ticks after the full 1/`hz` seconds, ns. Empty: not at all.
+    /// Delay of each CPU's tick after the full 1/`hz` seconds, ns. Empty: no delays.
     pub fn offsets_ns((phase, ticks): (u32, Ticks), cpus: u32, hz: u32) -> Vec<u64> {
         if phase == 0 && ticks == Ticks::Together {
             return vec![];
         }
-        // The last tick's distance from the next is a ns longer where HZ does not divide a second.
+        // If HZ does not divide a second, the last tick's distance to the next is 1 ns longer.
         let period_ns = 1_000_000_000 / u64::from(hz.max(1));
         let first_ns = u64::from(phase) * period_ns / MILLIONTHS;
         let offset = |cpu: u32| match ticks {
@@ -247,7 +247,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn conditions(text: &str) -> Conditions {
-        toml::from_str(text).expect("it is well formed")
+        toml::from_str(text).expect("the text is well formed")
     }
 
     fn count(sample: &[Condition], name: &str) -> BTreeMap<String, usize> {
@@ -259,8 +259,8 @@ mod tests {
         counts
     }
 
-    /// Thirty conditions have each of three spacings ten times, each of four other values seven or
-    /// eight times, and one phase in each thirtieth of the period, whatever the seed.
+    /// Among thirty conditions, each of three spacings occurs ten times, each of four other values
+    /// seven or eight times, and one phase lies in each thirtieth of the period, for any seed.
     #[test]
     fn a_sample_has_every_value_of_every_axis_evenly() {
         for seed in 1..20 {
@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    /// Axes are drawn independently: no value of one goes with one of another only.
+    /// Axes are drawn independently: no value of one axis is tied to a value of another.
     #[test]
     fn axes_do_not_march_in_step() {
         let sample = conditions("for.a = [1, 2]\nfor.b = [1, 2]\npoints = 40").sample(false);
@@ -310,8 +310,8 @@ mod tests {
         }
     }
 
-    /// At 1000 Hz a quarter of the period is 250 us; four CPUs that are skewed tick a quarter of
-    /// the period one after the other, and the last of them has come round.
+    /// At 1000 Hz, a quarter of the period is 250 us. Four CPUs that are skewed tick a quarter of
+    /// the period after each other, and the last of them has wrapped around.
     #[test]
     fn offsets_are_parts_of_the_period() {
         assert_eq!(Condition::offsets_ns((0, Ticks::Together), 4, 1000), Vec::<u64>::new());
@@ -331,7 +331,7 @@ mod tests {
             ("points = 1", "give 2 (as many as the longest axis)"),
             ("points = 100000", "to 10000"),
             ("ticks = []", "ticks is empty"),
-            ("for.phase = [1]", "for.phase is there by itself"),
+            ("for.phase = [1]", "for.phase always exists"),
             ("reduced = 0", "at least 1"),
             ("for.a = []", "for.a is empty"),
         ] {

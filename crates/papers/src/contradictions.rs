@@ -1,4 +1,4 @@
-//! Where the published documents contradict each other, or what they write about:
+//! Contradictions between the published documents, or between them and their subject:
 //! `contradictions.toml`.
 
 use crate::error::Error;
@@ -8,9 +8,9 @@ use serde::Deserialize;
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contradiction {
-    /// What it is called: `C-3`.
+    /// Its id: `C-3`.
     pub id: String,
-    /// What contradicts what.
+    /// The contradiction in words.
     pub text: String,
 }
 
@@ -21,10 +21,10 @@ struct Form {
     contradictions: Vec<Contradiction>,
 }
 
-/// Reads the file.
+/// Parses the file.
 ///
 /// # Errors
-/// Says where what is wrong.
+/// The place and the mistake.
 pub fn parse(text: &str) -> Result<Vec<Contradiction>, Error> {
     let Form { contradictions } = toml::from_str(text).map_err(Error::new)?;
     for (place, contradiction) in contradictions.iter().enumerate() {
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn the_form_is_checked() {
         let one = "[[contradiction]]\nid = \"C-1\"\ntext = \"x\"\n";
-        assert_eq!(parse(one).expect("it is well formed").len(), 1);
+        assert_eq!(parse(one).expect("the text is well formed").len(), 1);
         assert!(
             parse(&one.repeat(2)).expect_err("twice").message.contains("two contradictions C-1")
         );

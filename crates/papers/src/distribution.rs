@@ -1,47 +1,47 @@
-//! What came out under all conditions of an experiment: [`Distribution`].
+//! Values under all conditions of an experiment: [`Distribution`].
 
 use schedlab_measure::histogram::median_of_sorted;
 
-/// Numbers, in order of size; what is no number comes last.
+/// Numbers in ascending order; NaN comes last.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Distribution {
     sorted: Vec<f64>,
 }
 
 impl Distribution {
-    /// Of these numbers.
+    /// Creates the distribution of these numbers.
     pub fn new(values: &[f64]) -> Distribution {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         Distribution { sorted }
     }
 
-    /// The numbers in order of size.
+    /// The numbers in ascending order.
     pub fn sorted(&self) -> &[f64] {
         &self.sorted
     }
 
-    /// The middle one, or the mean of the two in the middle. No number if there is none.
+    /// The middle number, or the mean of the two middle numbers. NaN if there is none.
     pub fn median(&self) -> f64 {
         median_of_sorted(&self.sorted).unwrap_or(f64::NAN)
     }
 
-    /// The least.
+    /// The minimum.
     pub fn least(&self) -> f64 {
         self.sorted.first().copied().unwrap_or(f64::NAN)
     }
 
-    /// The most.
+    /// The maximum.
     pub fn most(&self) -> f64 {
         self.sorted.last().copied().unwrap_or(f64::NAN)
     }
 
-    /// Whether all are the same.
+    /// Whether all numbers are equal.
     pub fn is_single(&self) -> bool {
         self.sorted.first() == self.sorted.last()
     }
 
-    /// How many percent of the numbers lie below `value`; one that equals it counts as half below.
+    /// Percentage of the numbers below `value`; a number equal to it counts as half below.
     pub fn percentile(&self, value: f64) -> f64 {
         let below = self.sorted.iter().filter(|one| **one < value).count() as f64;
         let equal = self.sorted.iter().filter(|one| **one == value).count() as f64;
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(Distribution::new(&[f64::NAN, 1.0, 2.0]).median(), 2.0);
     }
 
-    /// Of ten numbers four lie below 5 and one is 5: 45 percent.
+    /// Of ten numbers, four lie below 5 and one is 5: 45 percent.
     #[test]
     fn the_percentile_is_the_part_that_lies_below() {
         let ten = Distribution::new(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]);

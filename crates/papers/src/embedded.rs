@@ -1,8 +1,8 @@
-//! The experiments that come with the program.
+//! The experiments that are part of the program.
 
 use crate::catalogue::{Catalogue, PapersError};
 
-/// Names a list of files of `papers/` with their contents.
+/// Lists files of `papers/` with their contents.
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../experiments/", $name)))),*]
@@ -54,18 +54,18 @@ pub const FILES: &[(&str, &str)] = files![
     "RZ-1.toml",
 ];
 
-/// The ranges.
+/// The ranges, `targets.csv`.
 pub const TARGETS: (&str, &str) =
     ("data/targets.csv", include_str!("../experiments/data/targets.csv"));
 
-/// Where the documents contradict each other.
+/// The contradictions, `contradictions.toml`.
 pub const CONTRADICTIONS: (&str, &str) =
     ("data/contradictions.toml", include_str!("../experiments/data/contradictions.toml"));
 
-/// All experiments that come with the program.
+/// All experiments that are part of the program.
 ///
 /// # Errors
-/// A file means nothing: a fault of this program.
+/// A file is malformed, which is an error in this program.
 pub fn catalogue() -> Result<Catalogue, PapersError> {
     Catalogue::read(FILES.iter().copied(), TARGETS)?.with_contradictions(CONTRADICTIONS)
 }
@@ -95,9 +95,9 @@ mod tests {
         }
     }
 
-    /// In the reduced form demands about what was not simulated are passed over, and with them
-    /// slips of the pen. Here every value that the full form would measure is there, so that no
-    /// slip can hide; nothing is simulated.
+    /// The reduced form skips demands about values that were not simulated, and would also skip
+    /// misspelt names. Here every value that the full form would measure exists, so that no
+    /// misspelling is hidden. Nothing is simulated.
     #[test]
     fn every_expression_of_every_file_means_something() {
         let catalogue = catalogue().unwrap_or_else(|error| panic!("{error}"));

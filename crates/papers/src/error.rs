@@ -1,23 +1,23 @@
-//! Why a file cannot be used: [`Error`].
+//! Reasons why a file cannot be used: [`Error`].
 
 use std::fmt::{self, Display};
 
-/// What is wrong in a file, and where.
+/// A mistake in a file, with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
-    /// Where, from the outside in: the file's name, `run 2`, `line 7`. Empty if it is not known.
+    /// The place, from the outside in: the file's name, `run 2`, `line 7`. Empty if unknown.
     pub places: Vec<String>,
-    /// What is wrong, and what would be right.
+    /// The mistake, and what would be right.
     pub message: String,
 }
 
 impl Error {
-    /// An error at a place that is not yet known.
+    /// An error whose place is not known yet.
     pub fn new(message: impl Display) -> Error {
         Error { places: vec![], message: message.to_string() }
     }
 
-    /// The same, within `place`.
+    /// Adds `place` around the place of the error.
     #[must_use]
     pub fn at(mut self, place: impl Display) -> Error {
         self.places.insert(0, place.to_string());
@@ -46,9 +46,9 @@ impl Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Says where the error of a result is.
+/// Adds a place to the error of a result.
 pub(crate) trait At<T> {
-    /// The result, its error within `place`.
+    /// The result, with `place` added to its error.
     fn at(self, place: impl Display) -> Result<T, Error>;
 }
 

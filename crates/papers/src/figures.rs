@@ -1,5 +1,4 @@
-//! The figures of an experiment, drawn again: what was simulated as curves, what was published as
-//! points.
+//! The figures of an experiment: simulated values as curves, published values as points.
 
 use crate::error::{At, Error};
 use crate::expression::{self, ValuesByName};
@@ -7,17 +6,17 @@ use crate::file::{Figure, Series};
 use schedlab_report::expression::Value;
 use schedlab_report::plot::{self, Chart, Point};
 
-/// Checks what can be known of a figure before anything is simulated.
+/// Checks a figure, as far as possible before anything is simulated.
 ///
 /// # Errors
-/// Says in which series what is wrong.
+/// The series and the mistake.
 pub fn check(figure: &Figure) -> Result<(), Error> {
     for series in &figure.series {
         let wrong = |what: &str| Err(Error::new(what).at(place(figure, series)));
         match (&series.y, series.published.len()) {
-            (None, 0) => return wrong("needs a `y`, or numbers that were `published`"),
+            (None, 0) => return wrong("needs a `y`, or `published` numbers"),
             (Some(_), 1..) => {
-                return wrong("has a `y` and `published`; only one of them belongs there");
+                return wrong("has a `y` and `published`; give only one of them");
             }
             (None, count) if count != series.x.len() => {
                 return wrong(&format!("{count} published numbers at {} places", series.x.len()));
@@ -28,10 +27,10 @@ pub fn check(figure: &Figure) -> Result<(), Error> {
     Ok(())
 }
 
-/// The chart of a figure. In the reduced form points that were not simulated are left out.
+/// The chart of a figure. The reduced form leaves out points that were not simulated.
 ///
 /// # Errors
-/// Says in which series what is wrong.
+/// The series and the mistake.
 pub fn chart(figure: &Figure, values: &ValuesByName, reduced: bool) -> Result<Chart, Error> {
     check(figure)?;
     let drawn = |series: &Series| {
@@ -54,7 +53,7 @@ pub fn chart(figure: &Figure, values: &ValuesByName, reduced: bool) -> Result<Ch
     })
 }
 
-/// Where a series stands.
+/// The place of a series, for messages.
 fn place(figure: &Figure, series: &Series) -> String {
     format!("figure \"{}\", series \"{}\"", figure.title, series.name)
 }
@@ -70,18 +69,15 @@ fn simulated(series: &Series, y: &str, values: &ValuesByName) -> Result<Vec<Poin
         Value::Truth(_) => return Err(format!("`{y}` is not a list of numbers").into()),
     };
     if heights.len() != series.x.len() {
-        return Err(format!(
-            "`{y}` comes to {} numbers, for {} places",
-            heights.len(),
-            series.x.len()
-        )
-        .into());
+        return Err(
+            format!("`{y}` gives {} numbers for {} places", heights.len(), series.x.len()).into()
+        );
     }
     Ok(pairs(&series.x, &heights))
 }
 
-/// Those points of the series that there are: `time.*` measured as `time.50` and `time.200` has
-/// those at 50 and 200, and of a list `[a, b, c]` those have points that can be evaluated.
+/// The points of the series that were simulated: `time.*` measured as `time.50` and `time.200` has
+/// points at 50 and 200, and of a list `[a, b, c]` those items that can be evaluated have points.
 fn simulated_of(series: &Series, y: &str, values: &ValuesByName) -> Vec<Point> {
     let y = y.trim();
     let listed = items(y).filter(|items| items.len() == series.x.len());
@@ -100,7 +96,7 @@ fn simulated_of(series: &Series, y: &str, values: &ValuesByName) -> Vec<Point> {
     places.unwrap_or_else(|| simulated(series, y, values).unwrap_or_default())
 }
 
-/// The items of a list that is written out, each an expression.
+/// The items of a list written out, each an expression.
 fn items(list: &str) -> Option<Vec<&str>> {
     let within = list.strip_prefix('[')?.strip_suffix(']')?;
     let (mut items, mut depth, mut start) = (vec![], 0, 0);
@@ -126,14 +122,14 @@ mod tests {
     fn values() -> ValuesByName {
         let mut values = ValuesByName::default();
         for (name, value) in [("t.50", 1.0), ("t.200", 4.0), ("u.a", 5.0), ("u.b", 6.0)] {
-            values.add(name.into(), value).expect("names differ");
+            values.add(name.into(), value).expect("the names differ");
         }
         values
     }
 
     fn drawn(series: &str, reduced: bool) -> Result<Vec<(f64, f64)>, Error> {
         let text = format!("title = \"T\"\nx = \"\"\ny = \"\"\n[[series]]\nname = \"s\"\n{series}");
-        let figure: Figure = toml::from_str(&text).expect("it is well formed");
+        let figure: Figure = toml::from_str(&text).expect("the text is well formed");
         let chart = chart(&figure, &values(), reduced)?;
         Ok(chart.series[0].points.iter().map(|point| (point.x, point.y)).collect())
     }
@@ -170,7 +166,7 @@ mod tests {
             ("x = [1]", "needs a `y`"),
             ("x = [1]\ny = \"u.a\"\npublished = [1]", "only one of them"),
             ("x = [1, 2]\npublished = [1]", "1 published numbers at 2 places"),
-            ("x = [1]\ny = \"u.*\"", "2 numbers, for 1 places"),
+            ("x = [1]\ny = \"u.*\"", "2 numbers for 1 places"),
             ("x = [1]\ny = \"u.a < 1\"", "not a list of numbers"),
             ("x = [1]\ny = \"w\"", "no measured value is called w"),
         ] {

@@ -1,6 +1,6 @@
-//! The form of an experiment's file: what stands in `papers/*.toml`.
+//! The format of an experiment's file in `papers/*.toml`.
 //!
-//! `docs/papers.md` describes it for those who write one.
+//! `docs/papers.md` describes it for authors.
 
 use crate::axes::{self, For};
 use crate::conditions::Conditions;
@@ -13,28 +13,28 @@ use toml::Value;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// What it is called: `HB-1`.
+    /// Its id: `HB-1`.
     pub id: String,
-    /// In a line.
+    /// Its title in a line.
     pub title: String,
-    /// Where it was published.
+    /// The place where it was published.
     pub source: String,
-    /// What was to be found out.
+    /// The question that the experiment answers.
     #[serde(default)]
     pub question: String,
-    /// What the authors say they found.
+    /// The result that the authors report.
     #[serde(default)]
     pub reported: String,
-    /// Remarks that stand with the results.
+    /// Remarks that are printed with the results.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// The contradictions in the documents that it has to do with: `C-3`.
+    /// Ids of contradictions in the documents that concern it: `C-3`.
     #[serde(default)]
     pub contradictions: Vec<String>,
-    /// What the document leaves open.
+    /// Details that the document leaves open.
     #[serde(default)]
     pub conditions: Conditions,
-    /// What is run.
+    /// The simulations.
     #[serde(default, rename = "run")]
     pub runs: Vec<Run>,
     /// Numbers that must lie in the ranges of `targets.csv`.
@@ -43,21 +43,21 @@ pub struct File {
     /// Other demands.
     #[serde(default, rename = "criterion")]
     pub criteria: Vec<Criterion>,
-    /// What was published and is not to be reproduced.
+    /// Published results that are not to be reproduced.
     #[serde(default)]
     pub not_asked: Vec<NotAsked>,
-    /// Pictures for the page.
+    /// Figures for the page.
     #[serde(default, rename = "figure")]
     pub figures: Vec<Figure>,
 }
 
-/// More seeds than this are refused.
+/// Maximum number of seeds.
 pub const SEEDS_MAX: u64 = 10_000;
 
 /// Checks a number of seeds.
 ///
 /// # Errors
-/// Says what would be right.
+/// What would be right.
 pub fn check_seeds(seeds: u64) -> Result<(), Error> {
     match seeds {
         1..=SEEDS_MAX => Ok(()),
@@ -66,10 +66,10 @@ pub fn check_seeds(seeds: u64) -> Result<(), Error> {
 }
 
 impl File {
-    /// Checks what can be known before anything is simulated, beside what the form sees to.
+    /// Checks what the format itself does not, as far as possible before anything is simulated.
     ///
     /// # Errors
-    /// Says where what is wrong.
+    /// The place and the mistake.
     pub fn check(&self) -> Result<(), Error> {
         self.conditions.check()?;
         for (number, run) in self.runs.iter().enumerate() {
@@ -89,7 +89,7 @@ impl File {
             if let (Some(low), Some(high)) = (bound(&criterion.low), bound(&criterion.high))
                 && low > high
             {
-                let message = format!("low is {low} and high {high}: nothing lies between them");
+                let message = format!("low is {low} and high {high}: low must not exceed high");
                 return Err(Error::new(message).at(place));
             }
         }
@@ -103,7 +103,7 @@ impl Run {
         check_seeds(self.seeds)?;
         let Some(Value::Table(fewer)) = &self.reduced else { return Ok(()) };
         if let Some(name) = fewer.keys().find(|name| !self.axes.contains_key(*name)) {
-            let message = format!("there is no for.{name} that it could replace");
+            let message = format!("there is no for.{name} to replace");
             return Err(Error::new(message).at("reduced"));
         }
         let fewer: For =
@@ -116,10 +116,10 @@ impl Run {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// One simulation for each combination.
+    /// Values of names in the texts; there is one simulation for each combination.
     #[serde(default, rename = "for")]
     pub axes: For,
-    /// In the reduced form these values instead; `false`: none of it.
+    /// Values for the reduced form; `false`: the run is left out there.
     #[serde(default)]
     pub reduced: Option<Value>,
     /// A benchmark of `schedlab bench`.
@@ -129,45 +129,45 @@ pub struct Run {
     pub parameters: BTreeMap<String, Value>,
     /// Or a workload in rt-app's language, as text.
     pub workload: Option<String>,
-    /// Or a rule that is computed without a machine (`calculators.rs`), with its arguments.
+    /// Or a rule that is computed without simulating a machine (`calculators.rs`), with its
+    /// arguments.
     pub rule: Option<String>,
     /// The workload's task groups, a line each as in a side file.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// What is done to the machine while the workload runs, as `schedlab run --at` takes it.
+    /// Actions on the machine while the workload runs, as `schedlab run --at` takes them.
     #[serde(default)]
     pub at: Vec<String>,
     /// The scheduler: `o_1@2.6.22`. A rule needs none.
     #[serde(default)]
     pub scheduler: String,
-    /// The number of equal CPUs, or of the machine's that are used; a number, or a text with names
-    /// in it.
+    /// Number of equal CPUs, or number of the machine's CPUs that are used; a number, or a text
+    /// with names in it.
     pub cpus: Option<Value>,
-    /// A machine of `schedlab list --machines`, with what things cost there.
+    /// A machine from `schedlab list --machines`, with its costs.
     pub machine: Option<String>,
-    /// The machine's topology, but nothing costs anything.
+    /// The machine's topology without costs.
     #[serde(default)]
     pub idealised: bool,
-    /// Single costs that are otherwise than the machine's, ns, as `schedlab run --cost` takes them.
+    /// Costs that differ from the machine's, ns, as `schedlab run --cost` takes them.
     #[serde(default)]
     pub costs: BTreeMap<String, Value>,
-    /// Whether idle CPUs go without ticks; as the release has it if left out.
+    /// Whether idle CPUs go without ticks; the default is that of the release.
     pub nohz: Option<Value>,
-    /// Ticks a second; a number, or a text with names in it.
+    /// Ticks per second; a number, or a text with names in it.
     pub hz: Option<Value>,
     /// The scheduler's tunables.
     #[serde(default)]
     pub set: BTreeMap<String, Value>,
-    /// The run is ended after so many seconds.
+    /// Time after which the run is ended, s.
     pub duration_s: Option<Value>,
-    /// So many runs with different seeds; the values are the means, and `NAME.sd`, `NAME.cv` show
-    /// how they spread.
+    /// Number of runs with different seeds; the values are the means, and `NAME.sd` and `NAME.cv`
+    /// are their spread.
     #[serde(default = "one")]
     pub seeds: u64,
-    /// Why it is run once, with ticks together, and stands for all conditions.
+    /// Reason why it is run once, with ticks together, for all conditions.
     pub once: Option<String>,
-    /// The values by name, and what each is: a figure of the benchmark, or one of those that
-    /// `measure.rs` knows.
+    /// The values by name, each a figure of the benchmark or a quantity that `measure.rs` knows.
     pub values: BTreeMap<String, String>,
 }
 
@@ -179,7 +179,7 @@ fn one() -> u64 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// One for each combination.
+    /// Values of names in the texts; there is one target for each combination.
     #[serde(default, rename = "for")]
     pub axes: For,
     /// The row's case.
@@ -188,66 +188,66 @@ pub struct Target {
     pub quantity: String,
     /// Its simulated value.
     pub value: String,
-    /// The number was fitted to: it cannot count as a success.
+    /// Whether the number was fitted to, so that it cannot count as a success.
     #[serde(default)]
     pub fitted: bool,
-    /// No schedule is needed for it: a formula gives it.
+    /// Whether a formula gives the number, so that no schedule is needed.
     #[serde(default)]
     pub by_rule: bool,
-    /// It is no evidence if this holds: where what is asked about did not happen at all. An
-    /// expression.
+    /// Expression that is true if the number is no evidence because the event in question did not
+    /// occur.
     pub empty_if: Option<String>,
-    /// What another choice than the file's gives.
+    /// Results of other choices than the file's.
     #[serde(default)]
     pub otherwise: Vec<Otherwise>,
-    /// The best explanation known if it is missed.
+    /// The best known explanation if it is missed.
     #[serde(default)]
     pub because: String,
 }
 
-/// What comes out under another choice than the one that is judged.
+/// The result of a choice other than the one that is judged.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Otherwise {
-    /// Which choice, in words: `with START_DEBIT`.
+    /// The choice in words: `with START_DEBIT`.
     pub says: String,
-    /// An expression for the number that it gives.
+    /// An expression for the number that results.
     pub value: String,
 }
 
-/// How much a demand counts.
+/// Weight of a demand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grade {
     /// It follows from the scheduler's rules, and the published numbers agree.
     Hard,
-    /// It should come out with sensible costs.
+    /// It should be met with reasonable costs.
     Soft,
 }
 
-/// A demand that is not a row of `targets.csv`.
+/// A demand without a row in `targets.csv`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Criterion {
-    /// One for each combination.
+    /// Values of names in the texts; there is one criterion for each combination.
     #[serde(default, rename = "for")]
     pub axes: For,
-    /// How much it counts.
+    /// Weight of the demand.
     pub grade: Grade,
-    /// What must hold, in words.
+    /// The demand in words.
     pub says: String,
     /// The simulated value that is shown.
     pub value: Option<String>,
     /// Its unit.
     #[serde(default)]
     pub unit: String,
-    /// The value is at least this: a number, or an expression.
+    /// Minimum of the value: a number, or an expression.
     pub low: Option<Value>,
-    /// And at most this.
+    /// Maximum of the value.
     pub high: Option<Value>,
-    /// Or: this is true.
+    /// Alternatively, an expression that must be true.
     pub test: Option<String>,
-    /// What was published: a number or a text.
+    /// The published result: a number or a text.
     pub published: Option<Value>,
     /// As for a target.
     #[serde(default)]
@@ -265,25 +265,25 @@ pub struct Criterion {
     pub because: String,
 }
 
-/// Something published that is not to be reproduced.
+/// A published result that is not to be reproduced.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotAsked {
-    /// What.
+    /// The result.
     pub what: String,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 
-/// A picture.
+/// A figure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// The horizontal axis.
+    /// Title of the horizontal axis.
     pub x: String,
-    /// The vertical axis.
+    /// Title of the vertical axis.
     pub y: String,
     /// The curves.
     pub series: Vec<Series>,
@@ -293,13 +293,13 @@ pub struct Figure {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
-    /// What it is.
+    /// Name of the curve.
     pub name: String,
-    /// Where its points are.
+    /// Horizontal positions of its points.
     pub x: Vec<f64>,
-    /// Their heights: an expression for a list.
+    /// Vertical positions: an expression for a list.
     pub y: Option<String>,
-    /// Or numbers that were published.
+    /// Or published numbers.
     #[serde(default)]
     pub published: Vec<f64>,
 }

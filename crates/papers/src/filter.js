@@ -1,6 +1,6 @@
 'use strict';
-// Shows the demands that a reader chooses: of some verdicts, of an experiment, with some words. The
-// choice stands in the address, so that a link leads to it.
+// Shows the demands that a reader selects by verdict, experiment, or words. The selection is part of
+// the address, so that links can refer to it.
 
 (() => {
   const form = document.getElementById('filter');
@@ -57,7 +57,7 @@
       const { pathname, search } = window.location;
       window.history.replaceState(null, '', hash(verdicts) || pathname + search);
     } catch (error) {
-      // Some browsers allow that only so often for a file; the next time will do.
+      // Some browsers limit how often this is permitted for a file; the next call is sufficient.
     }
   };
 

@@ -1,5 +1,5 @@
-//! The bar by which a reader of the page chooses which demands to see: by their verdicts, by the
-//! experiment, by words. It is there where scripts run (`filter.js`); without them all demands are.
+//! The bar with which a reader of the page selects demands by verdict, by experiment, or by words.
+//! It appears where scripts run (`filter.js`); without them all demands are shown.
 
 use crate::catalogue::{Outcome, count};
 use crate::judge::Verdict;

@@ -1,9 +1,11 @@
-//! Compares values with what is demanded of them.
+//! Compares values with demands.
 //!
 //! An experiment has values under each of its conditions (`conditions.rs`). A demand is *met* if
-//! the median of its value over the conditions lies in the range (or, where the range itself
-//! depends on the condition, or the demand is no number: if it holds under more than half of them),
-//! *met in part* if it is not but holds under some, and *missed* if it holds under none.
+//! the median of its value over the conditions lies in the range (or, if the range itself depends
+//! on the condition, or the demand is not about a number: if it holds under more than half of
+//! them). It is
+//! *met in part* if it is not met but holds under some conditions, and *missed* if it holds under
+//! none.
 
 use crate::axes::{combinations, fill, text_of};
 use crate::conditions::Condition;
@@ -15,7 +17,7 @@ use crate::targets::Row;
 use std::collections::BTreeSet;
 use toml::Value;
 
-/// How a demand came out.
+/// The verdict about a demand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// A hard demand is met.
@@ -30,18 +32,18 @@ pub enum Verdict {
     SoftPart,
     /// A soft demand is missed under all conditions.
     SoftMissed,
-    /// It agrees, and a formula or a tunable that was read out says so: no schedule is needed.
+    /// It agrees because of a formula or a tunable: no schedule was needed.
     ByRule,
-    /// The number was fitted to what was published: that it agrees is no evidence.
+    /// The number was fitted to the published one: the agreement is no evidence.
     Fitted,
-    /// What it asks about did not happen in the simulation: that it agrees is no evidence.
+    /// The event in question did not occur in the simulation: the agreement is no evidence.
     Empty,
-    /// It cannot or should not be reproduced.
+    /// The result cannot or should not be reproduced.
     NotAsked,
 }
 
 impl Verdict {
-    /// As it is printed.
+    /// The verdict as it is printed.
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::HardMet => "hard met",
@@ -57,7 +59,7 @@ impl Verdict {
         }
     }
 
-    /// All of them, in the order in which they are counted.
+    /// All verdicts, in the order in which they are counted.
     pub const ALL: [Verdict; 10] = [
         Verdict::HardMet,
         Verdict::HardPart,
@@ -71,101 +73,101 @@ impl Verdict {
         Verdict::NotAsked,
     ];
 
-    /// Whether a hard demand is not met, or not in the median.
+    /// Whether a hard demand is missed, or not met in the median.
     pub const fn is_hard_miss(self) -> bool {
         matches!(self, Verdict::HardMissed | Verdict::HardPart)
     }
 
-    /// The same of a soft one.
+    /// Whether a soft demand is missed, or not met in the median.
     pub const fn is_soft_miss(self) -> bool {
         matches!(self, Verdict::SoftMissed | Verdict::SoftPart)
     }
 
-    /// Whether it is met and counts.
+    /// Whether the demand is met and counts.
     pub const fn is_met(self) -> bool {
         matches!(self, Verdict::HardMet | Verdict::SoftMet)
     }
 }
 
-/// The least and the most that is right.
+/// Minimum and maximum of the accepted range.
 pub type Range = (Option<f64>, Option<f64>);
 
-/// A demand, and how it came out.
+/// A demand and its verdict.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
-    /// What is demanded, of what.
+    /// The demand in words.
     pub says: String,
-    /// What was published; may be empty.
+    /// The published result; may be empty.
     pub published: String,
-    /// What came out under each condition; none where the demand is not about one number.
+    /// Values under each condition; `None` if the demand is not about a single number.
     pub values: Option<Distribution>,
     /// Its unit.
     pub unit: String,
-    /// The least and the most that is right; medians, if they depend on the condition.
+    /// The accepted range; medians, if it depends on the condition.
     pub range: Range,
-    /// Whether it holds under each condition. Empty for what is not asked.
+    /// Whether it holds under each condition. Empty if it is not asked.
     pub holds: Vec<bool>,
-    /// How it came out.
+    /// The verdict.
     pub verdict: Verdict,
-    /// By axis of the conditions and its values: under how many of those conditions it holds, of
-    /// how many, and the median.
+    /// For each axis of the conditions and each value: number of conditions under which the demand
+    /// holds, number of all with that value, and the median.
     pub splits: Vec<Split>,
-    /// What other choices than the file's give, in words, and the median.
+    /// Results of other choices than the file's: the choice in words, and the median.
     pub otherwise: Vec<(String, f64)>,
-    /// Why it was missed, or is not asked, as far as is known.
+    /// The reason why it was missed or is not asked, as far as is known.
     pub because: String,
 }
 
-/// The conditions that have one value of an axis.
+/// The conditions that share a value of an axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Split {
     /// The axis.
     pub axis: String,
     /// Its value.
     pub value: String,
-    /// Under how many of them the demand holds.
+    /// Number of them under which the demand holds.
     pub holds: usize,
-    /// How many there are.
+    /// Number of them.
     pub of: usize,
-    /// The median of what came out under them.
+    /// Median of the values under them.
     pub median: Option<f64>,
 }
 
 impl Judged {
-    /// The median of what came out.
+    /// Median of the simulated values.
     pub fn simulated(&self) -> Option<f64> {
         self.values.as_ref().map(Distribution::median)
     }
 
-    /// The part of the conditions under which it holds; none of what is not asked.
+    /// Share of the conditions under which it holds; `None` if it is not asked.
     pub fn share(&self) -> Option<f64> {
         let holds = self.holds.iter().filter(|holds| **holds).count();
         (!self.holds.is_empty()).then(|| holds as f64 / self.holds.len() as f64)
     }
 
-    /// Where the published number lies in the distribution: below it lie so many percent. None if
-    /// no single number was published.
+    /// Percentage of the distribution below the published number. `None` if no single number was
+    /// published.
     pub fn percentile(&self) -> Option<f64> {
         Some(self.values.as_ref()?.percentile(self.published.parse().ok()?))
     }
 }
 
-/// What an experiment came to.
+/// The values of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// The conditions.
     pub conditions: &'a [Condition],
-    /// The values under each.
+    /// The values under each condition.
     pub values: &'a [ValuesByName],
-    /// Which values need no schedule.
+    /// Names of the values that need no schedule.
     pub by_rule: &'a BTreeSet<String>,
 }
 
-/// Judges all that `file` demands. In the reduced form demands about values that were not measured
-/// are passed over.
+/// Judges all demands of `file`. The reduced form skips demands about values that were not
+/// measured.
 ///
 /// # Errors
-/// What in the file means nothing.
+/// A demand is malformed.
 pub fn judge(
     file: &File,
     rows: &[Row],
@@ -210,11 +212,11 @@ pub fn judge(
     Ok(judged)
 }
 
-/// Of each demand of `file`, in the order in which [`judge`] has them, the names of the values that
-/// it is about, with `*` where a demand has them. (What is not asked is about none, and left out.)
+/// The names of the values in each demand of `file`, in the order of [`judge`], with `*` where a
+/// demand has it. (Results that are not asked for are left out.)
 ///
 /// # Errors
-/// As of [`judge`].
+/// See [`judge`].
 pub fn names(file: &File, rows: &[Row]) -> Result<Vec<Vec<String>>, Error> {
     let mut all = vec![];
     for target in &file.targets {
@@ -230,7 +232,7 @@ pub fn names(file: &File, rows: &[Row]) -> Result<Vec<Vec<String>>, Error> {
     Ok(all)
 }
 
-/// The rows of `targets.csv` about the experiment that no target of the file is about.
+/// The rows of `targets.csv` about the experiment to which no target of the file refers.
 pub fn forgotten<'a>(file: &File, rows: &'a [Row]) -> Vec<&'a Row> {
     let mut meant = vec![];
     for target in &file.targets {
@@ -244,7 +246,7 @@ pub fn forgotten<'a>(file: &File, rows: &'a [Row]) -> Vec<&'a Row> {
     rows.iter().filter(|row| row.id == file.id && !is_meant(row)).collect()
 }
 
-/// Whether `value` lies in the range. What is no number lies nowhere.
+/// Whether `value` lies in the range. NaN lies in no range.
 fn within(value: f64, (low, high): Range) -> bool {
     low.is_none_or(|low| value >= low) && high.is_none_or(|high| value <= high) && !value.is_nan()
 }
@@ -255,7 +257,7 @@ struct Demand {
     says: String,
     value: Option<String>,
     unit: String,
-    /// Expressions.
+    /// The texts of expressions.
     low: Option<String>,
     high: Option<String>,
     test: Option<String>,
@@ -323,7 +325,7 @@ impl Criterion {
 }
 
 impl Demand {
-    /// The values that decide it.
+    /// The names of the values that decide the demand.
     fn names(&self) -> Vec<String> {
         let texts = [&self.value, &self.low, &self.high, &self.test, &self.empty_if];
         texts.into_iter().flatten().flat_map(|text| expression::names(text)).collect()
@@ -405,8 +407,8 @@ impl Demand {
         }
     }
 
-    /// Whether no schedule is needed: the file says so, or every value that it names is computed or
-    /// read out.
+    /// Whether no schedule is needed: the file says so, or every value that the demand names is
+    /// computed or read from the configuration.
     fn is_by_rule(&self, evidence: &Evidence<'_>) -> bool {
         let texts = [&self.value, &self.test].into_iter().flatten();
         let names: Vec<String> = texts.flat_map(|text| expression::names(text)).collect();
@@ -425,7 +427,7 @@ fn mostly(truths: &[bool]) -> bool {
     truths.iter().filter(|truth| **truth).count() * 2 > truths.len()
 }
 
-/// How a demand comes out under the conditions with each value of each axis.
+/// The results of a demand under the conditions with each value of each axis.
 fn splits(conditions: &[Condition], values: Option<&[f64]>, holds: &[bool]) -> Vec<Split> {
     let mut splits: Vec<Split> = vec![];
     let Some(first) = conditions.first() else { return splits };
@@ -460,7 +462,7 @@ mod tests {
 
     fn file(text: &str) -> File {
         toml::from_str(&format!("id = \"X-1\"\ntitle = \"\"\nsource = \"\"\n{text}"))
-            .expect("it is well formed")
+            .expect("the text is well formed")
     }
 
     fn row(low: f64, high: f64) -> Row {
@@ -475,7 +477,7 @@ mod tests {
         }
     }
 
-    /// Judges under conditions that each have `a.1` and `a.2` as given, and `r`, which is computed.
+    /// Judges under conditions with these values of `a.1` and `a.2`, and of `r`, which is computed.
     fn judged(text: &str, samples: &[(f64, f64)]) -> Result<Vec<Judged>, Error> {
         let values: Vec<ValuesByName> = samples
             .iter()
@@ -513,11 +515,7 @@ mod tests {
         };
         assert_eq!(target("a.{n}"), Ok(vec![Verdict::HardMet]));
         assert_eq!(target("a.2"), Ok(vec![Verdict::HardMissed]));
-        assert_eq!(
-            target("0 / 0 * a.1"),
-            Ok(vec![Verdict::HardMissed]),
-            "what is no number is never right"
-        );
+        assert_eq!(target("0 / 0 * a.1"), Ok(vec![Verdict::HardMissed]), "NaN lies in no range");
         assert!(target("b").is_err());
         assert!(verdicts("[[target]]\ncase = \"other\"\nquantity = \"q\"\nvalue = \"1\"").is_err());
     }
@@ -525,12 +523,12 @@ mod tests {
     const RANGE: &str = "[[criterion]]\ngrade = \"hard\"\nsays = \"x\"\nvalue = \"a.1\"\n\
                          low = 1\nhigh = 2\npublished = 1.5\n";
 
-    /// The median of five decides; of those that do not lie in the range the share is told.
+    /// The median of five decides; if some do not lie in the range, the share is shown.
     #[test]
     fn the_median_decides_and_the_share_is_told() {
         let one = |values: [f64; 5]| {
             let samples: Vec<(f64, f64)> = values.iter().map(|value| (*value, 0.0)).collect();
-            judged(RANGE, &samples).expect("it is judged").remove(0)
+            judged(RANGE, &samples).expect("the demand can be judged").remove(0)
         };
         let met = one([9.0, 1.2, 0.1, 1.4, 1.9]);
         assert_eq!((met.verdict, met.simulated()), (Verdict::HardMet, Some(1.4)));
@@ -540,7 +538,7 @@ mod tests {
         let missed = one([9.0, 8.0, 7.0, 6.0, 5.0]);
         assert_eq!((missed.verdict, missed.share()), (Verdict::HardMissed, Some(0.0)));
         assert_eq!(missed.percentile(), Some(0.0));
-        // The median may lie in a range in which hardly any single value lies.
+        // The median may lie in a range that contains hardly any single value.
         let straddling = one([0.1, 0.2, 1.5, 8.0, 9.0]);
         assert_eq!((straddling.verdict, straddling.share()), (Verdict::HardMet, Some(0.2)));
     }
@@ -549,18 +547,19 @@ mod tests {
     fn ranges_that_depend_on_the_condition_and_tests_hold_if_they_mostly_do() {
         let text = RANGE.replace("high = 2", "high = \"a.2\"");
         let samples = [(1.5, 2.0), (2.5, 3.0), (3.5, 3.0)];
-        let one = judged(&text, &samples).expect("it is judged").remove(0);
+        let one = judged(&text, &samples).expect("the demand can be judged").remove(0);
         assert_eq!((one.verdict, one.holds), (Verdict::HardMet, vec![true, true, false]));
         assert_eq!(one.range, (Some(1.0), Some(3.0)));
         let test = "[[criterion]]\ngrade = \"soft\"\nsays = \"x\"\ntest = \"a.1 < a.2\"";
-        let half = judged(test, &[(1.0, 2.0), (2.0, 1.0)]).expect("it is judged").remove(0);
+        let half =
+            judged(test, &[(1.0, 2.0), (2.0, 1.0)]).expect("the demand can be judged").remove(0);
         assert_eq!((half.verdict, half.share()), (Verdict::SoftPart, Some(0.5)));
     }
 
     #[test]
     fn each_value_of_an_axis_has_its_own_median() {
         let samples: Vec<(f64, f64)> = (0..8).map(|value| (f64::from(value), 0.0)).collect();
-        let one = judged(RANGE, &samples).expect("it is judged").remove(0);
+        let one = judged(RANGE, &samples).expect("the demand can be judged").remove(0);
         let (together, skewed) = (&one.splits[1], &one.splits[0]);
         assert_eq!((together.axis.as_str(), together.value.as_str()), ("ticks", "together"));
         assert_eq!((skewed.value.as_str(), skewed.of, together.of), ("skewed", 4, 4));
@@ -613,7 +612,8 @@ mod tests {
     #[test]
     fn other_choices_are_told() {
         let text = format!("{RANGE}otherwise = [{{ says = \"twice\", value = \"2 * a.1\" }}]");
-        let one = judged(&text, &[(1.0, 0.0), (2.0, 0.0), (3.0, 0.0)]).expect("it is judged");
+        let one =
+            judged(&text, &[(1.0, 0.0), (2.0, 0.0), (3.0, 0.0)]).expect("the demand can be judged");
         assert_eq!(one[0].otherwise, [("twice".to_string(), 4.0)]);
     }
 

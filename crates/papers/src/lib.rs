@@ -1,30 +1,32 @@
 //! Published experiments, run again and judged.
 //!
-//! Each experiment is a file in `papers/` of the project: what is run, what is measured, and what
-//! must come out. A [`Catalogue`] reads them; [`Catalogue::run`] simulates, in parallel, what they
-//! need, under all conditions that the documents leave open, and judges the distributions by the
-//! ranges of `targets.csv`. Nothing here adjusts anything to pass: a miss is shown as a miss, and
-//! what was fitted, follows from a formula, or compares with nothing is counted apart.
+//! Each experiment is a file in `papers/` of the project: the runs, the measured values, and the
+//! demands. A [`Catalogue`] reads the files. [`Catalogue::run`] runs the required simulations in
+//! parallel, under all conditions that the documents leave open, and judges the distributions by
+//! the ranges of `targets.csv`. Nothing is adjusted in order to pass: a miss is shown as a miss,
+//! and values that were fitted, follow from a formula, or have nothing to compare with are counted
+//! separately.
 //!
-//! * [`mod@file`]: the form of the files.
-//! * [`axes`]: what a file says once for many, written out.
-//! * [`mod@error`]: what is wrong in a file, and where.
-//! * [`conditions`]: what the documents leave open, and the sample of it.
-//! * [`distribution`]: what came out under all conditions.
-//! * [`simulate`]: runs, and the values they come to.
-//! * [`measure`]: what can be asked of a run by name.
-//! * [`expression`]: the language of the criteria.
+//! * [`mod@file`]: the format of the files.
+//! * [`axes`]: values that a file lists once for many runs or criteria.
+//! * [`mod@error`]: mistakes in a file, with their places.
+//! * [`conditions`]: details that the documents leave open, and a sample of them.
+//! * [`distribution`]: values under all conditions.
+//! * [`simulate`]: simulations, and the values that they give. [`calculators`]: rules that are
+//!   computed without one.
+//! * [`measure`]: quantities of a run by name.
+//! * [`expression`]: measured values by name, and expressions over them.
 //! * [`targets`]: the ranges.
 //! * [`judge`]: the verdicts.
-//! * [`sensitivity`]: how much verdicts hang on single costs.
-//! * [`contradictions`]: where the published documents contradict each other.
+//! * [`sensitivity`]: how far verdicts depend on single costs; [`cost_change`]: a changed cost.
+//! * [`contradictions`]: contradictions in the published documents.
 //! * [`catalogue`]: all experiments together.
-//! * [`embedded`]: those that come with the program.
+//! * [`embedded`]: the experiments that are part of the program.
 //! * [`calibration`]: fits a machine's numbers to measurements.
-//! * [`text`]: the results for the terminal, and as CSV.
-//! * [`page`]: the results as a page for a browser.
+//! * [`text`]: results for the terminal, and as CSV.
+//! * [`page`]: results as a page for a browser.
 //! * [`strip`]: a distribution as a picture.
-//! * `filter`: the bar by which readers of the page choose demands.
+//! * `filter`: the bar with which readers of the page select demands.
 //! * [`figures`]: the page's figures.
 
 pub mod axes;

@@ -1,15 +1,15 @@
-//! What a paper file can ask of a run by name, besides the figures of a benchmark.
+//! Quantities of a run that a paper file can name, in addition to the figures of a benchmark.
 //!
 //! The words are those of the metric catalogue (`schedlab_measure::catalogue`: a metric's
 //! `paper` word, with its unit): `cpu-share KEY`, `switches`, `kernel spin`. They are listed in
-//! `docs/papers.md` and `docs/metrics.md`. Besides:
+//! `docs/papers.md` and `docs/metrics.md`. Others are:
 //!
 //! ```text
 //! tunable NAME            the scheduler's tunable
 //! table/TABLE/ROW/COLUMN  a cell of one of the benchmark's tables
 //! table/TABLE/*/COLUMN    all cells of a column: their `min`, `max`, `mean` or `sum` with
 //!                         `table/min/TABLE/*/COLUMN`
-//! table/sum/TABLE/ROW/*   or of a row
+//! table/sum/TABLE/ROW/*   the same for a row
 //! ```
 //!
 //! `*` as a key means all tasks.
@@ -20,10 +20,10 @@ use schedlab_measure::catalogue::{self, Named, Scope};
 use schedlab_report::RunReport;
 use schedlab_report::metrics::{self, MeasureError, least, mean, most};
 
-/// What `what` is in `report`.
+/// The value of the quantity `what` in `report`.
 ///
 /// # Errors
-/// Says what is not known, or not there.
+/// The quantity is unknown, or has no value in this run.
 pub fn measure(report: &RunReport, what: &str) -> Result<f64, Error> {
     let words: Vec<&str> = what.split_whitespace().collect();
     let (quantity, arguments) = match words.split_first() {
@@ -36,7 +36,7 @@ pub fn measure(report: &RunReport, what: &str) -> Result<f64, Error> {
         word => {
             let (metric, paper) = catalogue::find_paper_word(word).ok_or_else(|| {
                 Error::new(format!(
-                    "`{what}` is neither a figure of the benchmark nor known of runs"
+                    "`{what}` is neither a figure of the benchmark nor a quantity of runs"
                 ))
             })?;
             let named = Named { metric, statistic: None };
@@ -46,12 +46,12 @@ pub fn measure(report: &RunReport, what: &str) -> Result<f64, Error> {
         }
     };
     match arguments.get(words_most) {
-        Some(word) => Err(Error::new(format!("\"{word}\" is a word too many")).at(what)),
+        Some(word) => Err(Error::new(format!("\"{word}\" is one word too many")).at(what)),
         None => Ok(value),
     }
 }
 
-/// What a metric's absence is called: where something is named, with what was asked for.
+/// Describes a missing metric; if the metric needs arguments, with the quantity as written.
 fn absent(what: &str, scope: Scope, error: MeasureError) -> Error {
     match scope {
         Scope::Run => Error::new(error),
@@ -66,7 +66,7 @@ fn tunable(report: &RunReport, what: &str, name: &str) -> Result<f64, Error> {
     Ok(found.value as f64)
 }
 
-/// The kernel time of a kind, which is a second word.
+/// The kernel time of a kind, which is the second word.
 fn kernel_time(report: &RunReport, what: &str, kind: &str) -> Result<f64, Error> {
     if report.kernel.is_none() {
         return Err(Error::new(MeasureError::NoCosts));
@@ -78,11 +78,11 @@ fn kernel_time(report: &RunReport, what: &str, kind: &str) -> Result<f64, Error>
     Ok(value.map_err(Error::new)? / paper.per)
 }
 
-/// The cell, or what several come to, that `place` names: `TABLE/ROW/COLUMN`, or
-/// `min/TABLE/*/COLUMN`.
+/// The value of the cell, or the combined value of several cells, at `place`: `TABLE/ROW/COLUMN`,
+/// or `min/TABLE/*/COLUMN`.
 ///
 /// # Errors
-/// Says what is not there.
+/// There is no such cell.
 pub fn table(tables: &[Table], place: &str) -> Result<f64, Error> {
     let parts: Vec<&str> = place.split('/').collect();
     let (function, name, row, column) = match parts[..] {
@@ -93,7 +93,7 @@ pub fn table(tables: &[Table], place: &str) -> Result<f64, Error> {
     let table = tables.iter().find(|table| table.name == name);
     let table =
         table.ok_or_else(|| Error::new(format!("the benchmark has no table \"{name}\"")))?;
-    // The first column is the rows' labels.
+    // The first column contains the rows' labels.
     let wanted = |title: &&String| column == "*" || *title == column;
     let columns: Vec<usize> = table
         .columns
@@ -109,11 +109,13 @@ pub fn table(tables: &[Table], place: &str) -> Result<f64, Error> {
     match (function, &cells[..]) {
         (_, []) => Err("there is no such row or column".into()),
         (None, [cell]) => Ok(*cell),
-        (None, _) => Err("that is more than one cell; say table/min/..., max, mean or sum".into()),
+        (None, _) => {
+            Err("that is more than one cell; write table/min/..., max, mean or sum".into())
+        }
         (Some("min"), cells) => Ok(least(cells)),
         (Some("max"), cells) => Ok(most(cells)),
         (Some("mean"), cells) => Ok(mean(cells)),
         (Some("sum"), cells) => Ok(cells.iter().sum()),
-        (Some(other), _) => Err(format!("{other} is none of min, max, mean and sum").into()),
+        (Some(other), _) => Err(format!("{other} is not min, max, mean or sum").into()),
     }
 }

@@ -1,9 +1,9 @@
 //! The results as a page for a browser: one file that needs nothing else.
 //!
-//! What was missed stands first. The page has no date and names no machine: the same results make
-//! the same bytes. All text goes through `maud`, which escapes it; only the style sheet, the script
-//! and the figures, which `schedlab_report::plot` draws, are put in as they are. A content security
-//! policy lets nothing else run.
+//! Missed demands come first. The page has no date and names no machine: the same results give the
+//! same bytes. All text goes through `maud`, which escapes it. Only the style sheet, the script and
+//! the figures, which `schedlab_report::plot` draws, are inserted as they are. A content security
+//! policy prevents anything else from running.
 
 use crate::catalogue::{Outcome, count};
 use crate::contradictions::Contradiction;
@@ -16,56 +16,54 @@ use crate::text::{self, published, range, simulated, summary, with_unit};
 use maud::{Markup, PreEscaped, html};
 use schedlab_report::html::frame::Frame;
 
-/// What is on the page.
+/// The contents of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     /// The experiments.
     pub outcomes: &'a [Outcome],
-    /// What contradicts what in the documents.
+    /// Contradictions in the documents.
     pub contradictions: &'a [Contradiction],
-    /// Ranges that no experiment is about.
+    /// Ranges that no experiment refers to.
     pub forgotten: &'a [&'a Row],
-    /// Why other experiments could not be run.
+    /// Errors of experiments that could not be run.
     pub failed: &'a [Error],
-    /// Whether fewer and smaller simulations were run than belong to the experiments.
+    /// Whether the reduced form was run: fewer and smaller simulations.
     pub reduced: bool,
-    /// Whether the values stand in CSV files beside it.
+    /// Whether CSV files with the values exist next to the page.
     pub has_files: bool,
 }
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("filter.js");
 
-/// What each verdict means.
+/// The meaning of each verdict.
 const fn meaning(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::HardMet => {
-            "follows from the scheduler's rules, the published numbers agree, and so does the \
+            "follows from the scheduler's rules; the published numbers agree, and so does the \
              simulation: the median over all conditions"
         }
         Verdict::HardPart => {
-            "should follow from the scheduler's rules, and came out under some conditions only"
+            "should follow from the scheduler's rules, and does under some conditions only"
         }
         Verdict::HardMissed => {
-            "should follow from the scheduler's rules, and came out under no condition"
+            "should follow from the scheduler's rules, and does under no condition"
         }
-        Verdict::SoftMet => "should come out with sensible costs, and did: the median",
-        Verdict::SoftPart => "should come out with sensible costs, and did under some conditions",
-        Verdict::SoftMissed => "should come out with sensible costs, and never did",
-        Verdict::ByRule => {
-            "agrees, and a formula or a tunable that was read out says so: no schedule was needed"
-        }
+        Verdict::SoftMet => "should result from reasonable costs, and the median does",
+        Verdict::SoftPart => "should result from reasonable costs, and does under some conditions",
+        Verdict::SoftMissed => "should result from reasonable costs, and never does",
+        Verdict::ByRule => "agrees because of a formula or a tunable: no schedule was needed",
         Verdict::Fitted => {
-            "a cost was chosen so that this number agrees: that it does says nothing"
+            "a cost was chosen so that this number agrees: the agreement is no evidence"
         }
         Verdict::Empty => {
-            "agrees, but what it asks about did not happen in the simulation: that says nothing"
+            "agrees, but the event in question did not occur in the simulation: no evidence"
         }
-        Verdict::NotAsked => "was published, and cannot or should not be reproduced",
+        Verdict::NotAsked => "was published, but cannot or should not be reproduced",
     }
 }
 
-/// Text without control characters, which have no place in HTML.
+/// Text without control characters, which HTML does not permit.
 fn clean(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
 }
@@ -79,7 +77,7 @@ fn anchor(id: &str) -> Markup {
     html! { a href={ "#" (clean(id)) } { (clean(id)) } }
 }
 
-/// The links one after the other, with commas between them.
+/// Links, separated by commas.
 fn listed(links: impl Iterator<Item = Markup>) -> Markup {
     html! {
         @for (place, link) in links.enumerate() {
@@ -112,7 +110,7 @@ impl Page<'_> {
                     "Written by schedlab " (env!("CARGO_PKG_VERSION")) ", "
                     code { "schedlab papers --report" } "."
                     @if self.has_files {
-                        " All values that were simulated are in the CSV files beside this page."
+                        " All simulated values are in the CSV files next to this page."
                     }
                 }
             } "\n"
@@ -167,7 +165,7 @@ impl Page<'_> {
         }
     }
 
-    /// A table of the experiments and how often each verdict was given.
+    /// A table of the experiments with the number of each verdict.
     fn overview(&self) -> Markup {
         html! {
             section id="experiments" {
@@ -250,7 +248,7 @@ impl Page<'_> {
         }
     }
 
-    /// A link to a contradiction, if its text is there.
+    /// A link to a contradiction, if its text exists.
     fn contradiction(&self, id: &str) -> Markup {
         if self.contradictions.iter().any(|contradiction| contradiction.id == id) {
             anchor(id)
@@ -282,7 +280,7 @@ impl Page<'_> {
         };
         html! {
             section id="contradictions" {
-                h2 { "What contradicts what in the documents" }
+                h2 { "Contradictions in the documents" }
                 dl.about {
                     @for contradiction in self.contradictions {
                         @let by = by(&contradiction.id);
@@ -302,17 +300,17 @@ const fn is_missed(verdict: Verdict) -> bool {
     verdict.is_hard_miss() || verdict.is_soft_miss()
 }
 
-/// Text, or a dash where there is none.
+/// The text, or a dash if there is none.
 fn or_dash(text: &str) -> String {
     if text.is_empty() { "–".into() } else { clean(text) }
 }
 
-/// What is demanded and what came out.
+/// The demands with their results.
 fn table(judged: &[Judged]) -> Markup {
     let asked: Vec<&Judged> =
         judged.iter().filter(|judged| judged.verdict != Verdict::NotAsked).collect();
     if asked.is_empty() {
-        return html! { p { "Nothing is asked." } };
+        return html! { p { "There are no demands." } };
     }
     html! {
         table.demands {
@@ -363,7 +361,7 @@ fn table(judged: &[Judged]) -> Markup {
     }
 }
 
-/// The demands of that verdict by their explanations, in the order of the first of each.
+/// The demands with that verdict by explanation, in the order of the first of each.
 fn explained(outcome: &Outcome, verdict: Verdict) -> Vec<(&str, Vec<&Judged>)> {
     let mut groups: Vec<(&str, Vec<&Judged>)> = vec![];
     for judged in outcome.judged.iter().filter(|judged| judged.verdict == verdict) {
@@ -375,7 +373,7 @@ fn explained(outcome: &Outcome, verdict: Verdict) -> Vec<(&str, Vec<&Judged>)> {
     groups
 }
 
-/// A demand that is missed: what came out, what was asked, what was published.
+/// A missed demand: the result, the accepted range, the published result.
 fn missed(judged: &Judged) -> String {
     let mut words = judged.says.clone();
     if judged.values.is_some() {
@@ -390,7 +388,7 @@ fn missed(judged: &Judged) -> String {
     clean(&words)
 }
 
-/// The demands of that verdict and their explanations.
+/// The demands with that verdict, and their explanations.
 fn misses(outcome: &Outcome, verdict: Verdict) -> Markup {
     html! {
         @for (because, group) in explained(outcome, verdict) {
@@ -485,8 +483,8 @@ published = [1.25]
 
     fn page(text: &str, threads: usize) -> String {
         let catalogue = catalogue(text);
-        let chosen = catalogue.choose(&[]).expect("all are there");
-        let threads = NonZeroUsize::new(threads).expect("it is not 0");
+        let chosen = catalogue.choose(&[]).expect("the ids exist");
+        let threads = NonZeroUsize::new(threads).expect("the number is not 0");
         let ran = catalogue.run(&chosen, false, threads, |_, _| true);
         let ran = ran.unwrap_or_else(|error| panic!("{error}"));
         let page = Page {
@@ -500,17 +498,19 @@ published = [1.25]
         page.to_html()
     }
 
-    /// Every element is closed, in order, and nothing but elements begins with `<`.
+    /// Checks that every element is closed, in order, and that only elements begin with `<`.
     fn assert_well_formed(html: &str) {
         let mut open = vec![];
-        let body = html.strip_prefix("<!DOCTYPE html>").expect("it says what it is");
-        // In the script other rules hold.
-        let (before, script) = body.split_once("<script>").expect("there is a script");
-        let body = format!("{before}{}", script.split_once("</script>").expect("and its end").1);
+        let body = html.strip_prefix("<!DOCTYPE html>").expect("the page begins with its type");
+        // Scripts follow other rules.
+        let (before, script) = body.split_once("<script>").expect("the page has a script");
+        let body =
+            format!("{before}{}", script.split_once("</script>").expect("the script ends").1);
         for piece in body.split('<').skip(1) {
             let (tag, text) = piece.split_once('>').unwrap_or_else(|| panic!("<{piece}"));
             assert!(!text.contains('>') || open.last() == Some(&"style"), "{piece}");
-            let name = tag.split([' ', '/']).find(|part| !part.is_empty()).expect("it has a name");
+            let name =
+                tag.split([' ', '/']).find(|part| !part.is_empty()).expect("a tag has a name");
             if tag.starts_with('/') {
                 assert_eq!(open.pop(), Some(name), "{piece}");
             } else if !tag.ends_with('/') && !["meta", "br", "input"].contains(&name) {
@@ -602,7 +602,7 @@ published = [1.25]
     fn figures_show_what_was_simulated_as_lines_and_what_was_published_as_hollow_points() {
         let html = page(HOGS, 1);
         let figure = html.split("<figure>").nth(1).and_then(|rest| rest.split("</figure>").next());
-        let figure = figure.expect("there is a figure");
+        let figure = figure.expect("the page has a figure");
         assert!(figure.contains("<title>The &lt;ratio&gt;</title>"));
         assert_eq!(figure.matches("<polyline").count(), 1, "{figure}");
         assert!(figure.contains("fill=\"none\" stroke=\"#d55e00\""), "{figure}");

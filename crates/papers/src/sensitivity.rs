@@ -149,11 +149,11 @@ pub struct Findings {
     pub charged_nowhere: Vec<String>,
     /// Demands that are met in part, and not judged again.
     pub in_part: Vec<String>,
-    /// Number of demands that were judged again and settled: in the short form, under one condition,
-    /// under more than half of them, and under all.
+    /// Number of demands that were judged again and settled: in the short form, under one
+    /// condition, under more than half of them, and under all.
     pub settled: [usize; STEPS],
-    /// The demand, and the factor by which its median changed, for each change and each demand about
-    /// a number that was settled with all conditions, or with values assumed for them.
+    /// The demand, and the factor by which its median changed, for each change and each demand
+    /// about a number that was settled with all conditions, or with values assumed for them.
     pub moved: Vec<(Change, String, f64)>,
     /// The verdicts that change.
     pub turned: Vec<ChangedVerdict>,

@@ -1,4 +1,4 @@
-//! Turns the runs of a file into simulations, and these into values.
+//! Converts the runs of a file into simulations, and these into values.
 
 use crate::axes::{Binding, For, combinations, fill, text_of};
 use crate::calculators;
@@ -23,17 +23,17 @@ use schedlab_workload::{GroupSettings, Target, Timetable, groups, rt_app};
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// What a simulation runs, besides the scheduler.
+/// The subject of a simulation, apart from the scheduler.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Subject {
-    /// A benchmark with those of its parameters that are set.
+    /// A benchmark with the parameters that are set.
     Bench {
-        /// Its name.
+        /// Name of the benchmark.
         name: String,
-        /// What is set.
+        /// Parameters that are set.
         parameters: Vec<(String, String)>,
     },
-    /// A rule that is computed without a machine.
+    /// A rule that is computed without simulating a machine.
     Rule(String),
     /// A workload in rt-app's language.
     Workload {
@@ -41,68 +41,69 @@ pub enum Subject {
         text: String,
         /// Its task groups.
         groups: Vec<String>,
-        /// What is done to the machine meanwhile.
+        /// Actions on the machine while it runs.
         at: Vec<String>,
     },
 }
 
-/// One simulation. Two runs of equal content are one.
+/// A simulation. Runs with equal contents share one.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Simulation {
-    /// What is run.
+    /// The subject.
     pub subject: Subject,
-    /// Under what.
+    /// The scheduler.
     pub scheduler: String,
-    /// On so many equal CPUs, if no machine is named.
+    /// Number of equal CPUs, if no machine is named.
     pub cpus: Option<u32>,
-    /// On this machine.
+    /// The machine.
     pub machine: Option<String>,
-    /// On which nothing costs anything.
+    /// Whether the machine has no costs.
     pub idealised: bool,
-    /// Single costs that are set, in thousandths of a ns.
+    /// Costs that are set, in thousandths of a ns.
     pub costs: Vec<(String, i64)>,
     /// A cost of the machine that is changed.
     pub change: Option<Change>,
     /// Whether idle CPUs go without ticks.
     pub nohz: Option<bool>,
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: Option<u32>,
-    /// How much after the full 1/HZ seconds CPU 0 ticks: a part of 1/HZ, in millionths.
+    /// Delay of CPU 0's tick after the full 1/HZ seconds, in millionths of 1/HZ.
     pub phase: u32,
-    /// Whether each CPU ticks a part of 1/HZ after the one before it.
+    /// Whether the ticks of the CPUs are skewed: each CPU ticks a part of 1/HZ after the previous
+    /// one.
     pub skewed: bool,
     /// Tunables.
     pub set: Vec<(String, i64)>,
-    /// It is ended then, ns.
+    /// Time at which the run is ended, ns.
     pub limit_ns: Option<u64>,
-    /// Of random draws.
+    /// Seed of random draws.
     pub seed: u64,
 }
 
-/// A simulation, and what is to be taken from it.
+/// Simulations, and the values to take from them.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// The simulations, one for each seed.
     pub simulations: Vec<Simulation>,
-    /// The values by name, and what each is.
+    /// The values: name and quantity.
     pub values: Vec<(String, String)>,
-    /// Whether no schedule is needed for them.
+    /// Whether the values need no schedule.
     pub by_rule: bool,
 }
 
-/// What a simulation came to.
+/// The result of a simulation.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     findings: Findings,
-    /// None of a rule.
+    /// The report; `None` for a rule.
     report: Option<RunReport>,
 }
 
 impl Run {
-    /// The simulations of this run under `condition`; in the reduced form fewer.
+    /// Plans the simulations of this run under `condition`; fewer in the reduced form.
     ///
     /// # Errors
-    /// Says what cannot be made sense of.
+    /// The run is malformed.
     pub fn plan(&self, reduced: bool, condition: &Condition) -> Result<Vec<Planned>, Error> {
         let mut axes = self.axes.clone();
         if reduced {
@@ -132,7 +133,8 @@ impl Run {
         combinations(&axes).into_iter().map(planned).collect()
     }
 
-    /// Whether its values are computed or read out, and no schedule is needed for them.
+    /// Whether its values are computed or read from the configuration, so that no schedule is
+    /// needed.
     pub fn by_rule(&self) -> bool {
         self.rule.is_some() || self.values.values().all(|what| what.starts_with("tunable "))
     }
@@ -154,15 +156,15 @@ impl Run {
                     at: lines(&self.at),
                 }
             }
-            _ => return Err("a run needs a `bench`, a `workload` or a `rule`, one of them".into()),
+            _ => return Err("a run needs exactly one of `bench`, `workload` and `rule`".into()),
         };
         let whole = |name: &str, text: String| {
             text.parse::<i64>()
-                .map_err(|_| Error::new(format!("\"{text}\" is no whole number")).at(name))
+                .map_err(|_| Error::new(format!("\"{text}\" is not a whole number")).at(name))
         };
         let counted = |name: &str, text: String| {
             text.parse::<u32>().map_err(|_| {
-                Error::new(format!("\"{text}\" is no whole number from 0 on")).at(name)
+                Error::new(format!("\"{text}\" is not a whole number from 0")).at(name)
             })
         };
         let cpus = match &self.cpus {
@@ -183,7 +185,7 @@ impl Run {
                 let seconds: Option<f64> =
                     text.parse().ok().filter(|seconds| (1e-9..=1e9).contains(seconds));
                 let wrong = || {
-                    Error::new(format!("\"{text}\" is no number of seconds above 0"))
+                    Error::new(format!("\"{text}\" is not a number of seconds above 0"))
                         .at("duration_s")
                 };
                 Some((seconds.ok_or_else(wrong)? * 1e9) as u64)
@@ -199,7 +201,7 @@ impl Run {
             let text = filled(value);
             let ns = text.parse().ok().filter(|ns| (0.0..=COST_MAX_NS).contains(ns));
             let ns: f64 = ns.ok_or_else(|| {
-                Error::new(format!("{text}; a cost is a number of ns from 0 to {COST_MAX_NS}"))
+                Error::new(format!("{text}; a cost must be a number of ns from 0 to {COST_MAX_NS}"))
                     .at(name)
                     .at("costs")
             })?;
@@ -238,8 +240,8 @@ impl Run {
             true => Simulation { phase: 0, skewed: false, ..simulation },
             false => simulation,
         };
-        // What draws nothing at random is the same whatever the seed. Others draw other numbers
-        // under each condition.
+        // A subject that draws nothing at random is the same for every seed. Others draw other
+        // numbers under each condition.
         let first = match (&simulation.subject, &self.once) {
             (Subject::Bench { .. }, None) => (condition.number as u64 - 1) * self.seeds + 1,
             _ => 1,
@@ -254,26 +256,25 @@ impl Run {
     }
 }
 
-/// What is to be taken from a simulation came to: each by what it is.
+/// Values of a simulation, by quantity.
 pub type Measured = BTreeMap<String, Result<f64, Error>>;
 
 impl Planned {
-    /// What is to be taken from its simulations.
+    /// The quantities to take from the simulations.
     pub fn whats(&self) -> impl Iterator<Item = &String> {
         self.values.iter().map(|(_, what)| what)
     }
 
-    /// How the values are called.
+    /// The names of the values.
     pub fn names(&self) -> impl Iterator<Item = &String> {
         self.values.iter().map(|(name, _)| name)
     }
 
-    /// The values that its simulations came to: means over the seeds, and how they spread. In the
-    /// reduced form those are left out that a shorter run does not have.
+    /// Computes the values from the results: means over the seeds, and their spread. The reduced
+    /// form leaves out values that a shorter run does not have.
     ///
-    /// # Errors
-    /// A simulation could not be run, or a value is neither a figure of the benchmark nor known of
-    /// runs.
+    /// # Errors A simulation could not be run, or a quantity is neither a figure of the benchmark
+    /// nor known for runs.
     pub fn values(
         &self,
         done: &BTreeMap<Simulation, Result<Measured, Error>>,
@@ -306,12 +307,12 @@ impl Planned {
 }
 
 impl Simulated {
-    /// The kernel's costs that were charged at all; none if nothing costs anything.
+    /// The kernel's costs that were charged; empty if there are no costs.
     pub fn charged(&self) -> &[String] {
         self.report.as_ref().and_then(|report| report.kernel.as_ref()).map_or(&[], |it| &it.charged)
     }
 
-    /// What each of `whats` came to.
+    /// The value of each of `whats`.
     pub fn measure<'a>(&self, whats: impl IntoIterator<Item = &'a String>) -> Measured {
         whats.into_iter().map(|what| (what.clone(), self.value(what))).collect()
     }
@@ -331,7 +332,7 @@ impl Simulated {
 }
 
 impl Simulation {
-    /// Runs it.
+    /// Runs the simulation.
     ///
     /// # Errors
     /// Something in it cannot be done.
@@ -357,7 +358,7 @@ impl Simulation {
             Subject::Workload { text, groups, at } => {
                 self.run_workload(&choice, machine, cpus, (text, groups, at))
             }
-            Subject::Rule(_) => unreachable!("it was applied"),
+            Subject::Rule(_) => unreachable!("rules are computed above"),
         }
     }
 
@@ -410,7 +411,7 @@ impl Simulation {
         })
     }
 
-    /// What things cost: nothing without a machine, or on an idealised one.
+    /// The cost model: none without a machine, or for an idealised one.
     fn cost_model(&self, machine: Option<&Description>) -> Result<Option<CostModel>, Error> {
         let mut costs =
             machine.and_then(|machine| machine.costs.clone()).filter(|_| !self.idealised);

@@ -1,5 +1,5 @@
-//! A distribution as a strip: a stroke for what came out under each condition, the range that is
-//! right behind them, the median and what was published above.
+//! A distribution as a strip: a stroke for the value under each condition, the accepted range
+//! behind the strokes, the median and the published number above them.
 
 use crate::judge::Judged;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ const WIDTH: f64 = 220.0;
 const HEIGHT: f64 = 22.0;
 const MARGIN: f64 = 6.0;
 
-/// The strip of a demand as SVG. None if it is about no number, or all came to the same.
+/// The strip of a demand as SVG. `None` if it is not about a number, or all values are equal.
 pub fn strip(judged: &Judged) -> Option<String> {
     let values = judged.values.as_ref().filter(|values| !values.is_single())?;
     let published: Option<f64> = judged.published.parse().ok();
@@ -34,7 +34,7 @@ pub fn strip(judged: &Judged) -> Option<String> {
     );
     let from = judged.range.0.map_or(0.0, x);
     let to = judged.range.1.map_or(WIDTH, x);
-    let mut put = |text: String| writeln!(svg, "{text}").expect("a string takes everything");
+    let mut put = |text: String| writeln!(svg, "{text}").expect("writing to a string cannot fail");
     if judged.range != (None, None) {
         put(format!(
             "<rect class=\"right\" x=\"{from:.1}\" y=\"7\" width=\"{:.1}\" height=\"14\"/>",
@@ -82,7 +82,7 @@ mod tests {
     /// From 0 to 10 on 208 points: 5 lies in the middle.
     #[test]
     fn every_value_has_its_stroke_at_its_place() {
-        let svg = strip(&judged(&[0.0, 5.0, 10.0], "10")).expect("they differ");
+        let svg = strip(&judged(&[0.0, 5.0, 10.0], "10")).expect("the values differ");
         assert_eq!(svg.matches("class=\"one\"").count(), 3);
         for part in [
             "<path class=\"one\" d=\"M6.0 9V19\"/>",
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_single_value_has_no_strip() {
         assert_eq!(strip(&judged(&[2.0, 2.0], "1")), None);
-        let svg = strip(&judged(&[1.0, 2.0, f64::NAN], "about 1")).expect("they differ");
+        let svg = strip(&judged(&[1.0, 2.0, f64::NAN], "about 1")).expect("the values differ");
         assert_eq!(svg.matches("class=\"one\"").count(), 2);
         assert!(!svg.contains("circle") && !svg.contains("NaN"));
     }

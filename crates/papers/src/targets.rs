@@ -1,4 +1,4 @@
-//! The ranges that the numbers of the published experiments must lie in: `targets.csv`.
+//! Accepted ranges for the numbers of the published experiments: `targets.csv`.
 
 use crate::error::{At, Error};
 
@@ -7,30 +7,30 @@ use crate::error::{At, Error};
 pub struct Row {
     /// The experiment's id.
     pub id: String,
-    /// Of what.
+    /// The case.
     pub case: String,
-    /// What.
+    /// The quantity.
     pub quantity: String,
     /// Its unit; empty for pure numbers.
     pub unit: String,
-    /// At least; none: no bound.
+    /// The minimum; `None`: no bound.
     pub low: Option<f64>,
-    /// At most; none: no bound.
+    /// The maximum; `None`: no bound.
     pub high: Option<f64>,
-    /// What was published; empty where the criterion is a rule.
+    /// The published number; empty if the criterion is a rule.
     pub published: String,
 }
 
 const HEAD: &str = "id,case,quantity,unit,low,high,published";
 
-/// Reads the file.
+/// Parses the file.
 ///
 /// # Errors
-/// Says in which line what is wrong.
+/// The line and the mistake.
 pub fn parse(text: &str) -> Result<Vec<Row>, Error> {
     let mut lines = text.lines();
     if lines.next().map(str::trim_end) != Some(HEAD) {
-        return Err(Error::new(format!("the head is not `{HEAD}`")).at("line 1"));
+        return Err(Error::new(format!("the first line is not `{HEAD}`")).at("line 1"));
     }
     lines.enumerate().map(|(number, line)| row(line).at(format!("line {}", number + 2))).collect()
 }
@@ -39,19 +39,19 @@ fn row(line: &str) -> Result<Row, Error> {
     let fields = fields(line)?;
     let count = fields.len();
     let [id, case, quantity, unit, low, high, published]: [String; 7] =
-        fields.try_into().map_err(|_| Error::new(format!("{count} fields where 7 belong")))?;
+        fields.try_into().map_err(|_| Error::new(format!("{count} fields instead of 7")))?;
     let bound = |text: &str| match text {
         "" => Ok(None),
         text => match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Some(number)),
-            _ => Err(Error::new(format!("\"{text}\" is no number"))),
+            _ => Err(Error::new(format!("\"{text}\" is not a number"))),
         },
     };
     let (low, high) = (bound(&low)?, bound(&high)?);
     if let (Some(low), Some(high)) = (low, high)
         && low > high
     {
-        return Err(format!("low is {low} and high {high}: nothing lies between them").into());
+        return Err(format!("low is {low} and high {high}: low must not exceed high").into());
     }
     Ok(Row { low, high, id, case, quantity, unit, published })
 }
@@ -64,7 +64,7 @@ fn fields(line: &str) -> Result<Vec<String>, Error> {
         match c {
             '"' => quoted = !quoted,
             ',' if !quoted => fields.push(String::new()),
-            c => fields.last_mut().expect("there is always one").push(c),
+            c => fields.last_mut().expect("the list is never empty").push(c),
         }
     }
     if quoted { Err("a quotation mark is not closed".into()) } else { Ok(fields) }
@@ -79,7 +79,7 @@ mod tests {
         let text = format!(
             "{HEAD}\nHB-1,a case,slope,,1.3,,1.429\nIB-0,\"exec 99 ms, enough\",nice_add,,0,0,\n"
         );
-        let rows = parse(&text).expect("it is well formed");
+        let rows = parse(&text).expect("the text is well formed");
         assert_eq!((rows[0].low, rows[0].high), (Some(1.3), None));
         assert_eq!((rows[1].case.as_str(), rows[1].published.as_str()), ("exec 99 ms, enough", ""));
     }
@@ -87,10 +87,11 @@ mod tests {
     #[test]
     fn mistakes_are_told_with_their_line() {
         assert!(parse("id\n").is_err());
-        let why =
-            |row: &str| parse(&format!("{HEAD}\n{row}\n")).expect_err("it is wrong").to_string();
-        assert_eq!(why("a,b"), "line 2: 2 fields where 7 belong");
-        assert_eq!(why("a,b,c,,x,,"), "line 2: \"x\" is no number");
+        let why = |row: &str| {
+            parse(&format!("{HEAD}\n{row}\n")).expect_err("the row is malformed").to_string()
+        };
+        assert_eq!(why("a,b"), "line 2: 2 fields instead of 7");
+        assert_eq!(why("a,b,c,,x,,"), "line 2: \"x\" is not a number");
         assert!(parse(&format!("{HEAD}\na,\"b\n")).is_err());
     }
 }

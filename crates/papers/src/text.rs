@@ -1,4 +1,4 @@
-//! The results as text: for the terminal, and as CSV.
+//! Results as text: for the terminal, and as CSV.
 
 use crate::catalogue::{Outcome, count};
 use crate::distribution::Distribution;
@@ -14,10 +14,10 @@ pub const VERDICTS_HEADING: &str = "id,demand,published,percentile,median,least,
 /// The first line of [`values_csv`].
 pub const VALUES_HEADING: &str = "name,condition,value";
 
-/// How the first line of [`conditions_csv`] begins.
+/// The beginning of the first line of [`conditions_csv`].
 pub const CONDITIONS_HEADING: &str = "condition,phase,ticks";
 
-/// A number in as many digits as are worth reading.
+/// A number with a useful number of digits.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
@@ -52,7 +52,7 @@ pub fn with_unit(text: String, unit: &str) -> String {
     if unit.is_empty() || text.is_empty() { text } else { format!("{text} {unit}") }
 }
 
-/// What came out, with its unit: the median, and between what it lies under all conditions.
+/// The simulated value with its unit: the median, and the range under all conditions.
 pub fn simulated(judged: &Judged) -> String {
     let Some(values) = &judged.values else { return String::new() };
     let median = with_unit(number(values.median()), &judged.unit);
@@ -62,12 +62,12 @@ pub fn simulated(judged: &Judged) -> String {
     format!("{median} ({} to {})", number(values.least()), number(values.most()))
 }
 
-/// Whether the numbers differ by what is worth reading.
+/// Whether the numbers differ visibly.
 fn is_wide(values: &Distribution) -> bool {
     number(values.least()) != number(values.most())
 }
 
-/// What was published, and where that lies in the distribution.
+/// The published number, and its percentile in the distribution.
 pub fn published(judged: &Judged) -> String {
     let is_wide = judged.values.as_ref().is_some_and(is_wide);
     match judged.percentile().filter(|_| is_wide) {
@@ -76,7 +76,7 @@ pub fn published(judged: &Judged) -> String {
     }
 }
 
-/// The verdict, and under how many of the conditions the demand holds unless under all or none.
+/// The verdict, with the share of conditions under which the demand holds unless it is all or none.
 pub fn verdict(judged: &Judged) -> String {
     let name = judged.verdict.name();
     match judged.share() {
@@ -85,8 +85,8 @@ pub fn verdict(judged: &Judged) -> String {
     }
 }
 
-/// How the conditions matter to a demand that does not hold under all of them: a line for each
-/// axis on which medians or shares differ.
+/// The influence of the conditions on a demand that does not hold under all of them: a line for
+/// each axis on which medians or shares differ.
 pub fn by_condition(judged: &Judged) -> Vec<String> {
     if judged.share().is_none_or(|share| share == 0.0 || share == 1.0) {
         return vec![];
@@ -105,7 +105,7 @@ pub fn by_condition(judged: &Judged) -> Vec<String> {
     lines.into_iter().map(|(axis, line)| format!("by {axis}: {line}")).collect()
 }
 
-/// What other choices give.
+/// Results of other choices.
 pub fn otherwise(judged: &Judged) -> Vec<String> {
     let other = |(says, value): &(String, f64)| {
         format!("{says}: {}", with_unit(number(*value), &judged.unit))
@@ -113,7 +113,7 @@ pub fn otherwise(judged: &Judged) -> Vec<String> {
     judged.otherwise.iter().map(other).collect()
 }
 
-/// Over what conditions an experiment was run, in a line.
+/// The conditions of an experiment, in a line.
 pub fn conditions(outcome: &Outcome) -> String {
     let open = &outcome.file.conditions;
     if outcome.file.runs.is_empty() {
@@ -139,7 +139,7 @@ pub fn conditions(outcome: &Outcome) -> String {
     format!("{count} conditions{fewer}: {}", axes.join("; "))
 }
 
-/// An empty table for the terminal; the columns `numbers` are of numbers.
+/// An empty table for the terminal; the columns `numbers` contain numbers.
 pub(crate) fn table(
     width: u16,
     unicode: bool,
@@ -166,7 +166,7 @@ pub(crate) fn table(
 pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
     let file = &outcome.file;
     let mut text = format!("{}  {}\n{}\n", file.id, file.title, file.source);
-    writeln!(text, "{}", conditions(outcome)).expect("a string takes everything");
+    writeln!(text, "{}", conditions(outcome)).expect("writing to a string cannot fail");
     let mut table =
         table(width, unicode, &["", "published", "simulated", "range", "verdict"], 0..0);
     for judged in outcome.judged.iter().filter(|judged| judged.verdict != Verdict::NotAsked) {
@@ -178,7 +178,7 @@ pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
             verdict(judged),
         ]);
     }
-    writeln!(text, "{table}").expect("a string takes everything");
+    writeln!(text, "{table}").expect("writing to a string cannot fail");
     for judged in &outcome.judged {
         let mut about = vec![];
         if !judged.because.is_empty() {
@@ -191,17 +191,17 @@ pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
         if !about.is_empty() {
             let verdict = judged.verdict.name();
             writeln!(text, "  {verdict}: {}: {}", judged.says, about.join("\n    "))
-                .expect("a string takes everything");
+                .expect("writing to a string cannot fail");
         }
     }
     for note in &file.notes {
-        writeln!(text, "  note: {note}").expect("a string takes everything");
+        writeln!(text, "  note: {note}").expect("writing to a string cannot fail");
     }
     text
 }
 
-/// The headline: how often each verdict was given. What says nothing for the simulation is not
-/// among what is counted.
+/// The headline: the number of each verdict. Verdicts that are no evidence about the simulation are
+/// counted separately.
 pub fn summary(outcomes: &[Outcome]) -> String {
     let counts = count(outcomes);
     let of = |wanted: Verdict| {

@@ -3,8 +3,8 @@
 use schedlab_lab::parallel;
 use schedlab_papers::{Outcomes, Verdict, embedded};
 
-/// The hard demands that are missed, or met in part, in the reduced form: experiment, demand, why.
-/// Nothing else may be, and all of these are.
+/// The hard demands that are missed, or met in part, in the reduced form: experiment, demand,
+/// reason. The list must be exact.
 const MISSED: &[(&str, &str, &str)] = &[
     (
         "HB-4",
@@ -47,7 +47,7 @@ fn hard_demands_are_met_but_for_those_that_are_known_to_be_missed() {
     let ran = catalogue.run(&all, true, parallel::cores(), |_, _| true);
     let Outcomes { outcomes, failed } = ran.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(failed, [], "all can be run");
-    // None is left out: whatever has something to run is judged in the reduced form, too.
+    // No experiment is left out: each one with a run is judged in the reduced form, too.
     for outcome in outcomes.iter().filter(|outcome| !outcome.file.runs.is_empty()) {
         let asked = outcome.judged.iter().any(|judged| judged.verdict != Verdict::NotAsked);
         assert!(asked, "{}: nothing is asked in the reduced form", outcome.file.id);
@@ -69,7 +69,7 @@ fn hard_demands_are_met_but_for_those_that_are_known_to_be_missed() {
         met.is_empty(),
         "these are met, or not asked in the reduced form, and should not be listed:\n{met:#?}"
     );
-    // A reduced form in which hardly anything is asked would show nothing.
+    // A reduced form with hardly any demands would show nothing.
     let hard = judged().filter(|(_, judged)| judged.verdict == Verdict::HardMet).count();
     assert!(hard >= 40, "only {hard} hard demands are met");
 }

@@ -1,17 +1,17 @@
-//! No verdict about hackbench and its like hangs on a single assumed cost: each is made a fifth
-//! more and a fifth less, on all machines at once, and everything is judged again, as `papers`
-//! judges it.
+//! No verdict about hackbench and similar benchmarks depends on a single assumed cost: each cost is
+//! made a fifth larger and a fifth smaller, on all machines at once, and everything is judged again
+//! as `papers` judges it.
 //!
-//! `cargo test` does so with small storms on the same machines. The experiments in whole:
+//! `cargo test` does so with small storms on the same machines. For the full experiments, run:
 //!
 //! ```sh
 //! cargo test --release -p schedlab-papers --test sensitivity -- --ignored --nocapture
 //! ```
 //!
-//! What was simulated is kept in a file under `target/tmp` (or in `$SCHEDLAB_SENSITIVITY`, a
-//! directory), so that an interruption loses nothing. Its name has what the small storms come to:
-//! another program, or other machines, begin anew. `$SCHEDLAB_SENSITIVITY_OF` names the experiments
-//! (`HB-1 HB-2`), and `$SCHEDLAB_SENSITIVITY_STEPS=1` stops after the short forms.
+//! Results are kept in a file under `target/tmp` (or in the directory `$SCHEDLAB_SENSITIVITY`), so
+//! that an interruption loses nothing. The file's name contains the results of the small storms: a
+//! different program, or different machines, start from scratch. `$SCHEDLAB_SENSITIVITY_OF` names
+//! the experiments (`HB-1 HB-2`), and `$SCHEDLAB_SENSITIVITY_STEPS=1` stops after the short forms.
 
 use schedlab_lab::parallel;
 use schedlab_papers::sensitivity::{self, Findings, Known, Study};
@@ -25,10 +25,10 @@ use std::path::PathBuf;
 const MACHINES: [&str; 4] =
     ["pentium3-1000x1", "pentium3-850x2", "pentium3-700x4", "pentium3-700x8"];
 
-/// The demands of HB-1, HB-2 and HB-4 that show in storms which take a test no time.
+/// The demands of HB-1, HB-2 and HB-4 that also appear in storms so small that they take no time.
 const SMALL: &str = include_str!("sensitivity.toml");
 
-/// What `study` finds, and says as it goes.
+/// Runs `study` with these arguments, and prints its findings.
 fn findings(
     catalogue: &Catalogue,
     ids: &[&str],
@@ -111,13 +111,14 @@ fn no_verdict_turns_with_a_single_assumed_cost() {
     let mut known: BTreeMap<String, Known> =
         kept.split_inclusive('\n').filter_map(Known::parse).collect();
     println!("{}: {} simulations", path.display(), known.len());
-    let mut file = File::options().create(true).append(true).open(&path).expect("it is written");
-    // A line that was cut off is ended.
+    let mut file =
+        File::options().create(true).append(true).open(&path).expect("the file can be written");
+    // Ends a line that was cut off.
     file.write_all(if kept.is_empty() || kept.ends_with('\n') { b"" } else { b"\n" })
-        .expect("it is");
+        .expect("the file can be written");
     let catalogue = embedded::catalogue().unwrap_or_else(|error| panic!("{error}"));
     let learnt = |key: &str, one: &Known, left: usize| {
-        writeln!(file, "{}", one.line(key)).expect("it is written");
+        writeln!(file, "{}", one.line(key)).expect("the file can be written");
         if left.is_multiple_of(50) {
             println!("{left} left");
         }

@@ -85,7 +85,7 @@ fn what_is_wrong_is_refused_before_anything_runs() {
     schedlab(&["host", &hogs, "--duration", "1", "--group", "/proc"]).error(&["no control group"]);
     let far =
         scratch.file("far.json", r#"{"tasks": {"H": {"cpus": [4000], "loop": 1, "run": 1}}}"#);
-    schedlab(&["host", &far]).error(&["task `H`, `cpus`", "CPU 4000 is not on line"]);
+    schedlab(&["host", &far]).error(&["task `H`, `cpus`", "CPU 4000 is not online"]);
     let disk = scratch.file("disk.json", r#"{"tasks": {"H": {"loop": 1, "iorun": 1}}}"#);
     schedlab(&["host", &disk]).error(&["task `H`, `iorun`", "--leave-out"]);
     schedlab(&["host", &disk, "--leave-out"]).error(&["nothing is left"]);

@@ -110,7 +110,7 @@ fn mistakes_in_files_are_told_with_file_and_place() {
             "papers-curve",
             "y = \"ratio\" }",
             "y = \"ration\" }",
-            &["X-1", "The ratio", "nobody measured"],
+            &["X-1", "The ratio", "no measured value is called"],
         ),
         ("papers-id", "\"X-1\"", "\"../X-1\"", &["hogs.toml", "../X-1"]),
     ] {
@@ -124,7 +124,7 @@ fn mistakes_in_files_are_told_with_file_and_place() {
     schedlab(&["papers", "--from", &scratch.path()]).error(&[
         "targets.csv",
         "line 2",
-        "\"x\" is no number",
+        "\"x\" is not a number",
     ]);
     let empty = Scratch::new("papers-empty");
     schedlab(&["papers", "--from", &empty.path()]).error(&["there is no experiment"]);

@@ -1,12 +1,12 @@
-"""The laboratory for Linux process schedulers: what would this workload have done under that one?
+"""The laboratory for Linux process schedulers: how would this workload run under that scheduler?
 
     import schedlab
     runs = schedlab.run("examples/desktop.json", ["o_1", "cfs", "eevdf"])
     print(runs.compare())
 
-The engine is the one of the program ``schedlab``, and comes to the same results to the byte. It
-runs without the interpreter's lock. Times are whole nanoseconds of virtual time, with the unit in
-every name (``start_ns``).
+The engine is that of the program ``schedlab``, and its results are identical to the byte. It runs
+without the interpreter's lock. Times are whole nanoseconds of virtual time, with the unit in every
+name (``start_ns``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from ._live import (
     host,
     host_probe,
 )
-from ._policy import Policy, PolicyTask
+from ._policy import Policy
+from ._policy_task import PolicyTask
 from ._run import run
 from ._runs import Comparison, Explanation, Run, Runs
 from ._sweep import Sweep, sweep

@@ -1,4 +1,4 @@
-"""The program ``schedlab``, brought by the wheel: ``python -m schedlab run FILE``."""
+"""The program ``schedlab``, which is part of the wheel: ``python -m schedlab run FILE``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from . import _native
 
 
 def main() -> int:
-    """Run the program with the arguments of this process; returns its exit status."""
-    # While the engine works the interpreter would only take note of an interrupt.
+    """Runs the program with the arguments of this process, and returns its exit status."""
+    # While the engine works, the interpreter would only record an interrupt.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Clusters and searches are this package's: the program starts it for them.
+    # Clusters and searches are implemented in this package: the program starts it for them.
     os.environ.setdefault("SCHEDLAB_PYTHON", sys.executable)
     return _native.cli_main(["schedlab", *sys.argv[1:]])
 

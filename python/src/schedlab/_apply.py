@@ -1,11 +1,11 @@
-"""Settings in the form in which one applies them to a machine."""
+"""Settings as commands that apply them to a machine."""
 
 from __future__ import annotations
 
 import shlex
 from typing import Any
 
-#: From this release on the scheduler's tunables are files of debugfs, not sysctls.
+#: Release from which the scheduler's tunables are files of debugfs, not sysctls.
 _DEBUGFS_SINCE = (5, 13)
 
 
@@ -65,7 +65,7 @@ def command(name: str, value: Any, scheduler: str) -> str:
 
 
 def _cpu_max(value: str) -> str:
-    """``20ms/100ms`` as the kernel's file has it: µs."""
+    """``20ms/100ms`` in the format of the kernel's file: µs."""
     if value == "max":
         return "max"
 

@@ -1,4 +1,4 @@
-"""The tasks of a run, and what tests say of how they must behave."""
+"""The tasks of a run, and assertions about them for tests."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from . import _native
     from ._runs import Run
 
-#: From when to when, seconds or texts with units; None: the whole run.
+#: A window: two moments, in seconds or texts with units; None: the whole run.
 Between = "tuple[Moment, Moment] | None"
 
 
 class Tasks(Table):
-    """The figures of each task of a run; ``tasks["video"]`` is a task, or all instances of one."""
+    """The figures of each task of a run; ``tasks["video"]`` is a task, or all of its instances."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run._outcome.rows(run._place, "tasks"), "tasks")
         self._run = run
 
     def __getitem__(self, name: str) -> Any:
-        """A task by its name (``video-0``), the instances of a key (``video``), or those that a
-        pattern fits (``cc-*``)."""
+        """A task by its name (``video-0``), the instances of a key (``video``), or the tasks that
+        match a pattern (``cc-*``)."""
         if not isinstance(name, str):
-            raise KeyError(f"{name!r} is no name of a task")
+            raise KeyError(f"{name!r} is not the name of a task")
         names = self._native.values("name")
         keys = self._native.values("key")
         if name in names:
@@ -42,7 +42,7 @@ class Tasks(Table):
             chosen = [n for n, one in enumerate(names) if fnmatch.fnmatchcase(one, name)]
         if not chosen:
             known = ", ".join(dict.fromkeys(keys))
-            raise KeyError(f"there is no task {name}; there are {known}")
+            raise KeyError(f"there is no task {name}; the tasks are {known}")
         return TaskView(self._run, name, chosen, [names[number] for number in chosen])
 
     def each(self) -> Iterator[TaskView]:
@@ -51,7 +51,7 @@ class Tasks(Table):
             yield TaskView(self._run, name, [number], [name])
 
     def assert_no_starvation(self, longest: str) -> None:
-        """That none waits for a CPU for longer than ``longest`` at a time."""
+        """Asserts that no task waits for a CPU for longer than ``longest`` at a time."""
         every = list(range(len(self)))
         TaskView(self._run, "some task", every, self._native.values("name")).assert_no_starvation(
             longest
@@ -59,14 +59,14 @@ class Tasks(Table):
 
 
 class TaskView:
-    """A task of a run, or several."""
+    """One or several tasks of a run."""
 
     def __init__(self, run: Run, name: str, numbers: list[int], names: list[str]) -> None:
         self.run = run
         self.name = name
-        #: The tasks' numbers.
+        #: Numbers of the tasks.
         self.numbers = numbers
-        #: The tasks' names.
+        #: Names of the tasks.
         self.names = names
 
     def __repr__(self) -> str:
@@ -76,22 +76,22 @@ class TaskView:
         return len(self.numbers)
 
     def figures(self) -> list[dict[str, Any]]:
-        """The figures of each, by name."""
+        """The figures of each task, by name."""
         table = self.run.tasks._native
         return [table.row(number) for number in self.numbers]
 
     @property
     def cpu_ns(self) -> int:
-        """CPU time of all of them together, ns."""
+        """CPU time of all tasks together, ns."""
         return sum(row["cpu_ns"] for row in self.figures())
 
     def share(self, between: tuple[Moment, Moment] | None = None) -> float:
-        """CPU time of all of them together, as a part of one CPU; 1.0 is a whole one."""
+        """CPU time of all tasks together, as a fraction of one CPU; 1.0 is a whole CPU."""
         start, end = self._window(between)
         return self._ran_ns(start, end) / max(end - start, 1)
 
     def latencies_ns(self, between: tuple[Moment, Moment] | None = None) -> np.ndarray[Any, Any]:
-        """From each wakeup to the CPU, ns, of those wakeups that fall in the window."""
+        """Times from each wakeup in the window to the CPU, ns."""
         return self._latencies(between)[1]
 
     def _latencies(
@@ -130,9 +130,9 @@ class TaskView:
         tol: float = 0.01,
         between: tuple[Moment, Moment] | None = None,
     ) -> None:
-        """That all of them together had ``share`` of one CPU, give or take ``tol``.
+        """Asserts that all tasks together had ``share`` of one CPU, within ``tol``.
 
-        ``between``: from when to when; numbers are seconds. Default: the whole run.
+        ``between``: the window; numbers are seconds. Default: the whole run.
         """
         start, end = self._window(between)
         ran = self._ran_ns(start, end)
@@ -149,7 +149,7 @@ class TaskView:
         )
 
     def _course(self, share: float, start: int, end: int) -> str:
-        """Where in the window the share was furthest from what it should be."""
+        """Describes the part of the window in which the share deviated most."""
         edges = np.linspace(start, end, 11).astype(np.int64)
         parts = [
             (self._ran_ns(int(a), int(b)) / (b - a), a, b)
@@ -165,7 +165,7 @@ class TaskView:
         )
 
     def _asked(self, start: int, end: int, ran: int) -> str:
-        """How long it wanted to run."""
+        """Describes how long the tasks were runnable."""
         spans = self.run.spans
         mine = np.isin(spans["task"], self.numbers)
         lengths = np.minimum(spans["end_ns"][mine], end) - np.maximum(
@@ -193,8 +193,8 @@ class TaskView:
         median: str | None = None,
         between: tuple[Moment, Moment] | None = None,
     ) -> None:
-        """That from wakeup to CPU it never takes longer than ``max``, and in 99 of 100 times, or
-        half of them, no longer than ``p99`` and ``median``."""
+        """Asserts that the wakeup latency never exceeds ``max``, its 99th percentile does not
+        exceed ``p99``, and its median does not exceed ``median``."""
         start, end = self._window(between)
         times, latencies = self._latencies(between)
         if not len(latencies):
@@ -223,7 +223,7 @@ class TaskView:
             )
 
     def _meanwhile(self, start: int, length: int) -> str:
-        """Who ran while it waited."""
+        """Describes the tasks that ran during a wait."""
         slices = self.run.slices
         lengths = np.minimum(slices["end_ns"], start + length) - np.maximum(
             slices["start_ns"], start
@@ -236,11 +236,11 @@ class TaskView:
         first = sorted(ran.items(), key=lambda pair: -pair[1])[:4]
         if not first:
             return ""
-        told = ", ".join(f"{name} {shown(ns)}" for name, ns in first)
-        return f"  meanwhile ran: {told}\n"
+        shares = ", ".join(f"{name} {shown(ns)}" for name, ns in first)
+        return f"  meanwhile ran: {shares}\n"
 
     def assert_no_starvation(self, longest: str) -> None:
-        """That none of them waits for a CPU for longer than ``longest`` at a time."""
+        """Asserts that no task waits for a CPU for longer than ``longest`` at a time."""
         limit = time_ns(longest, "longest")
         rows = self.figures()
         starved = [row for row in rows if row["wait_max_ns"] > limit]
@@ -257,7 +257,7 @@ class TaskView:
 
 
 def describe(wait: _native.Wait) -> list[str]:
-    """A wait in words."""
+    """Describes a wait in words."""
     length = wait.end_ns - wait.start_ns
     end = "then it ran" if wait.ran else "it never ran again"
     lines = [
@@ -265,7 +265,7 @@ def describe(wait: _native.Wait) -> list[str]:
         f"CPU {wait.cpu}; {end}"
     ]
     ran = [
-        f"{'nobody' if name is None else name} {shown(ns)} in {turns} turn{'s' * (turns != 1)}"
+        f"{'no task' if name is None else name} {shown(ns)} in {turns} turn{'s' * (turns != 1)}"
         for name, ns, turns in wait.meanwhile[:4]
     ]
     if ran:

@@ -1,7 +1,7 @@
-"""Where the runs of a sweep are made: threads of this process, Ray, Dask, any executor.
+"""Engines that make the runs of a sweep: threads of this process, Ray, Dask, any executor.
 
-Work is sent in batches of whole parts, as a run takes milliseconds and a task of a cluster tens of
-them. A part has the same bytes wherever it is made.
+Work is sent in batches of whole parts, because a run takes milliseconds and a task of a cluster
+costs tens of them. A part has the same bytes wherever it is made.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Any
 from . import _native
 from ._errors import InputError, RunError
 
-#: A task of a cluster should take so long, seconds: what it costs to send one is little then.
+#: Target duration of a task of a cluster, seconds; sending one costs little in comparison.
 BATCH_SECONDS = 2.0
 
-#: So often a batch is sent again whose worker died.
+#: Maximum number of times that a batch is sent again after its worker died.
 ATTEMPTS = 5
 
-#: Gets the number of a part and its bytes.
+#: Receives the number of a part and its bytes.
 Ready = Callable[[int, bytes], None]
 
-#: The space that this worker ran last: all batches of a sweep are of one.
+#: The space that this worker ran last: all batches of a sweep belong to one.
 _space: tuple[str, Any] | None = None
 
 
 def run_batch(text: str, engine: str, form: str, parts: Sequence[int]) -> list[tuple[int, bytes]]:
-    """What a worker does: the bytes of some parts of the space that is this JSON text."""
+    """Runs in a worker: returns the bytes of some parts of the space in this JSON text."""
     global _space
     if _native.program != engine:
         raise InputError(
@@ -44,7 +44,7 @@ def run_batch(text: str, engine: str, form: str, parts: Sequence[int]) -> list[t
 
 
 def _batches(parts: Sequence[int], seconds_of_a_part: float, workers: int) -> list[list[int]]:
-    """Batches of about :data:`BATCH_SECONDS`, but enough of them that nobody idles at the end."""
+    """Batches of about :data:`BATCH_SECONDS`, but enough that no worker idles at the end."""
     by_time = max(1, round(BATCH_SECONDS / max(seconds_of_a_part, 1e-6)))
     by_share = max(1, len(parts) // (4 * max(workers, 1)))
     size = min(by_time, by_share)
@@ -52,7 +52,7 @@ def _batches(parts: Sequence[int], seconds_of_a_part: float, workers: int) -> li
 
 
 class _Cluster:
-    """Takes batches and gives results in the order in which they are finished."""
+    """Accepts batches and returns results in the order of completion."""
 
     workers: int
 
@@ -60,22 +60,22 @@ class _Cluster:
         raise NotImplementedError
 
     def finished(self, tasks: list[Any]) -> Iterator[Any]:
-        """Those of ``tasks`` that are finished, at least one."""
+        """Waits for at least one of ``tasks``, and returns those that are finished."""
         raise NotImplementedError
 
     def result(self, task: Any) -> list[tuple[int, bytes]]:
         raise NotImplementedError
 
     def died(self, error: BaseException) -> bool:
-        """Whether the worker died, rather than that what it did failed."""
+        """Whether the worker died, rather than the work failed."""
         raise NotImplementedError
 
     def close(self, *, interrupted: bool) -> None:
-        """Lets go what was started here."""
+        """Releases what was started here."""
 
 
 class _Executor(_Cluster):
-    """An executor of ``concurrent.futures``, or what is like one."""
+    """An executor of ``concurrent.futures``, or a similar object."""
 
     def __init__(self, executor: Any) -> None:
         self.executor = executor
@@ -97,7 +97,7 @@ class _Executor(_Cluster):
         return task.result()  # type: ignore[no-any-return]
 
     def died(self, error: BaseException) -> bool:
-        # A pool that lost a process takes no more work.
+        # A pool that lost a process accepts no more work.
         return False
 
     def close(self, *, interrupted: bool) -> None:
@@ -118,7 +118,7 @@ class _Ray(_Cluster):
             }
             ray.init(address=address, logging_level="error", log_to_driver=False, **local)
         self.workers = int(ray.cluster_resources().get("CPU", 1))
-        # What a dead worker had is run again by Ray itself, as often as it takes.
+        # Ray itself runs the work of a dead worker again, without limit.
         remote = ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)
         self.remote = remote(run_batch)
         self.tasks: list[Any] = []
@@ -129,7 +129,7 @@ class _Ray(_Cluster):
         return task
 
     def finished(self, tasks: list[Any]) -> Iterator[Any]:
-        # Now and then the interpreter looks for signals.
+        # The interpreter checks for signals between these waits.
         while True:
             done, _ = self.ray.wait(tasks, num_returns=1, timeout=0.5)
             if done:
@@ -158,7 +158,7 @@ class _Dask(_Cluster):
         self.started = client is None
         if client is None:
             if address is None:
-                # Nobody looks at the samples of what workers do, a hundred a second.
+                # Samples of the workers' activity, a hundred a second, are not needed.
                 import dask
 
                 dask.config.set({"distributed.worker.profile.enabled": False})
@@ -176,7 +176,7 @@ class _Dask(_Cluster):
         self.tasks: list[Any] = []
 
     def submit(self, *arguments: Any) -> Any:
-        # What a dead worker had is run again by the scheduler.
+        # The scheduler runs the work of a dead worker again.
         task = self.client.submit(run_batch, *arguments, pure=False, retries=ATTEMPTS)
         self.tasks.append(task)
         return task
@@ -187,7 +187,7 @@ class _Dask(_Cluster):
 
     def result(self, task: Any) -> list[tuple[int, bytes]]:
         result = task.result()
-        # The scheduler keeps what somebody holds.
+        # The scheduler keeps results as long as they are referenced.
         task.release()
         return result  # type: ignore[no-any-return]
 
@@ -221,14 +221,14 @@ def _cluster(engine: Any, address: str | None, workers: int | None) -> _Cluster:
         if engine == "dask" or engine.startswith(("tcp://", "tls://", "ws://")):
             return _Dask(None, address or (engine if "://" in engine else None), workers)
         raise InputError(
-            f"engine={engine!r}: there are \"threads\", \"ray\", \"dask\", the address of a "
+            f"engine={engine!r}: the engines are \"threads\", \"ray\", \"dask\", the address of a "
             "cluster (ray://... or tcp://...), a Dask client and executors"
         )
     if hasattr(engine, "scheduler_info"):
         return _Dask(engine, None, None)
     if hasattr(engine, "submit"):
         return _Executor(engine)
-    raise InputError(f"{engine!r} is no engine: it has no submit()")
+    raise InputError(f"{engine!r} is not an engine: it has no submit()")
 
 
 def run(
@@ -241,15 +241,15 @@ def run(
     address: str | None = None,
     workers: int | None = None,
 ) -> None:
-    """Makes all runs of ``parts``, and calls ``ready`` for each part that is there, in any order.
+    """Makes all runs of ``parts``, and calls ``ready`` for each complete part, in any order.
 
-    A batch whose worker dies is run again.
+    A batch whose worker died is run again.
     """
     if not parts:
         return
     if engine is None or engine == "threads":
         if address is not None:
-            raise InputError("address is of a cluster: name it as engine, or \"ray\" or \"dask\"")
+            raise InputError("address applies to clusters: give it with engine \"ray\" or \"dask\"")
         space.run(list(parts), form, workers, lambda part, data, _: ready(part, data))
         return
     cluster = _cluster(engine, address, workers)
@@ -265,7 +265,7 @@ def _run_on(
     cluster: _Cluster, space: Any, parts: Sequence[int], form: str, ready: Ready
 ) -> None:
     text, engine = space.json(), _native.program
-    # The first part tells how long one takes.
+    # The first part shows how long one takes.
     begun = time.perf_counter()
     for part, data in run_batch(text, engine, form, parts[:1]):
         ready(part, data)
@@ -275,7 +275,7 @@ def _run_on(
     running: dict[Any, tuple[list[int], int]] = {}
     missing = set(parts[1:])
     while todo or running:
-        # A few more than can be run: nobody waits for work, and little is held by the cluster.
+        # Slightly more than can run at once: no worker waits, and the cluster holds few results.
         while todo and len(running) < 3 * cluster.workers:
             batch, attempt = todo.pop()
             running[cluster.submit(text, engine, form, batch)] = (batch, attempt)
@@ -285,8 +285,8 @@ def _run_on(
                 result = cluster.result(task)
             except concurrent.futures.BrokenExecutor as error:
                 raise RunError(
-                    "a process of the executor died, and it takes no more work; with out= what is "
-                    "done is kept, and the same call goes on there"
+                    "a process of the executor died, and it accepts no more work; with out= "
+                    "results are kept, and the same call continues there"
                 ) from error
             except Exception as error:
                 if not cluster.died(error) or attempt >= ATTEMPTS:
@@ -298,4 +298,4 @@ def _run_on(
                     missing.discard(part)
                     ready(part, data)
     if missing:
-        raise RunError(f"{len(missing)} parts were never made, the first is {min(missing)}")
+        raise RunError(f"{len(missing)} parts are missing, the first is {min(missing)}")

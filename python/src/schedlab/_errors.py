@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class Error(Exception):
-    """Something cannot be done.
+    """A request failed.
 
-    ``file``, ``line`` and ``column`` (from 1) say where, so far as that is known, else None.
+    ``file``, ``line`` and ``column`` (from 1) are the place, as far as it is known, else None.
     """
 
     file: str | None
@@ -28,15 +28,15 @@ class Error(Exception):
 
 
 class InputError(Error, ValueError):
-    """What was given is not as it should be: a file, a name, a value."""
+    """The input is invalid: a file, a name, a value."""
 
 
 class RunError(Error, RuntimeError):
-    """A run ended badly: its tasks wait for each other, or a scheduler broke down."""
+    """A run failed: its tasks wait for each other, or a scheduler broke down."""
 
 
 class PolicyError(RunError):
-    """A policy written in Python failed; ``__cause__`` is what it raised.
+    """A policy written in Python failed; ``__cause__`` is the exception that it raised.
 
     ``at_ns`` is the virtual time, ns; ``hook`` is the method that was called.
     """
@@ -46,4 +46,4 @@ class PolicyError(RunError):
 
 
 class SchedlabWarning(UserWarning):
-    """Something about a run that one should know."""
+    """A warning about a run."""

@@ -1,4 +1,4 @@
-"""What there is: schedulers, benchmarks, metrics."""
+"""Facts that the engine knows: schedulers, benchmarks, metrics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import _native
 
 
 class Release(NamedTuple):
-    """A release of a scheduler; ``str()`` of it is how it is named: ``cfs@2.6.32``."""
+    """A release of a scheduler; ``str()`` returns its full name: ``cfs@2.6.32``."""
 
     name: str
     release: str
@@ -20,7 +20,7 @@ class Release(NamedTuple):
 
 
 class Benchmark(NamedTuple):
-    """A benchmark, with what each of its parameters is."""
+    """A benchmark, with descriptions of its parameters."""
 
     name: str
     about: str

@@ -8,8 +8,8 @@ import shutil
 
 
 def write(path: str | os.PathLike[str], text: str) -> None:
-    """Writes a file whole, or not at all. Behind a symbolic link it is the file that the link
-    names; a device or a pipe gets the text as it is."""
+    """Writes a file completely or not at all. A symbolic link is followed; a device or a pipe
+    receives the text directly."""
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
         with open(target, "w", encoding="utf-8", newline="\n") as file:

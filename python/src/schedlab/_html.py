@@ -1,4 +1,4 @@
-"""Pieces of HTML for notebooks: tables, escaped, without scripts."""
+"""HTML fragments for notebooks: tables, escaped, without scripts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
-    """A table; numbers stand to the right."""
+    """A table; numbers are aligned right."""
     out = ["<table>"]
     if caption:
         out.append(f"<caption>{html.escape(caption)}</caption>")
@@ -30,5 +30,5 @@ def _cell(value: Any) -> str:
 
 
 def text(plain: str) -> str:
-    """Text as it is."""
+    """Preformatted text."""
     return f"<pre>{html.escape(plain)}</pre>"

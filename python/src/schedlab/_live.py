@@ -1,4 +1,4 @@
-"""The real kernel as witness: a workload measured on this machine, beside its simulation."""
+"""Measurements on the real kernel: a workload on this machine, compared with its simulation."""
 
 from __future__ import annotations
 
@@ -29,34 +29,36 @@ class Measured(NamedTuple):
 
 
 class Measurement:
-    """A workload as it was measured on a real kernel: the document ``live-schedule/1``.
+    """A workload as measured on a real kernel: the document ``live-schedule/1``.
 
-    ``is_quiet``: as many runs as were wanted were quiet enough. If not, all that was had is here.
+    ``is_quiet``: whether the requested number of runs was quiet. If not, all runs are included.
     """
 
-    def __init__(self, document: str, name: str, is_quiet: bool, said: Iterable[str] = ()) -> None:
+    def __init__(
+        self, document: str, name: str, is_quiet: bool, messages: Iterable[str] = ()
+    ) -> None:
         self._document = document
         self.name = name
         self.is_quiet = is_quiet
-        #: What was said meanwhile: warnings, and a line for each run.
-        self.said: list[str] = list(said)
+        #: Messages of the measurement: warnings, and a line for each run.
+        self.messages: list[str] = list(messages)
 
     @classmethod
     def load(cls, path: PathLike) -> Measurement:
-        """Reads what ``schedlab host --out`` or :meth:`save` wrote."""
+        """Reads a file that ``schedlab host --out`` or :meth:`save` wrote."""
         text = source(path)["text"]
         try:
             data = json.loads(text)
             rejected = any(one.get("rejected", False) for one in data["placements"].values())
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
-                f"{os.fspath(path)}: it is no document live-schedule/1: {error}"
+                f"{os.fspath(path)}: it is not a document live-schedule/1: {error}"
             ) from error
         return cls(text, os.fspath(path), not rejected)
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """All of it as data (``docs/live.md``)."""
+        """All results as data (``docs/live.md``)."""
         document: dict[str, Any] = json.loads(self._document)
         return document
 
@@ -85,26 +87,27 @@ class Measurement:
         measured = {task: figures for one in placements.values()
                     for task, figures in one["tasks"].items()}
         if placement is not None and placement not in placements:
-            raise InputError(f"there is no placement {placement}; there are {', '.join(placements)}")
+            names = ", ".join(placements)
+            raise InputError(f"there is no placement {placement}; the placements are {names}")
         known = sorted(measured.get(task) or measured)
-        raise InputError(f"nothing of {task}, {figure} was measured; there are {', '.join(known)}")
+        raise InputError(f"there is no figure {task}, {figure}; the figures are {', '.join(known)}")
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame: a row a figure of a thread."""
+        """A pandas DataFrame with a row for each figure of a thread."""
         import pandas
 
         return pandas.DataFrame(list(self.rows()))
 
     def to_json(self) -> str:
-        """The document, as ``schedlab host --out`` writes it."""
+        """The document, in the format of ``schedlab host --out``."""
         return self._document
 
     def save(self, path: PathLike) -> None:
-        """Writes the document to a file, which ``schedlab compare`` reads, too."""
+        """Writes the document to a file, which ``schedlab compare`` also reads."""
         write(path, self._document)
 
     def compare(self, **options: Any) -> Witness:
-        """The same workload in the simulator, beside this: :func:`compare`."""
+        """Simulates the same workload and compares: :func:`compare`."""
         return compare(self, **options)
 
     def __repr__(self) -> str:
@@ -113,7 +116,7 @@ class Measurement:
 
 
 def real(value: Any) -> float | None:
-    """A number, of NumPy's kinds, too; of anything else None."""
+    """A number, including NumPy's types; None for any other value."""
     try:
         return None if isinstance(value, (bool, str)) else float(value)
     except (TypeError, ValueError):
@@ -121,7 +124,7 @@ def real(value: Any) -> float | None:
 
 
 def cost(name: str, ns: Any) -> list[Any]:
-    """A cost, as the engine takes it."""
+    """A cost, in the engine's format."""
     number = real(ns)
     if number is None:
         raise InputError(f"costs: {name} is {ns!r}; it must be a number of ns")
@@ -142,23 +145,23 @@ def host(
     trace: str = "auto",
     leave_out: bool = False,
 ) -> Measurement:
-    """Runs a workload on this machine's own kernel and measures what comes of it (Linux only;
+    """Runs a workload on this machine's own kernel and measures it (Linux only;
     ``docs/live.md``).
 
-    ``workload``: as :func:`schedlab.run` takes it, but no benchmark. ``cpus``: of tasks that name
-    none, as a number, a list, or ``"0-3,8"``; ``runs``: quiet runs that are wanted; ``start``:
-    ``"wake"`` or ``"fork"``; ``noise_limit``: a run in which others had more than this share of the
-    CPUs is thrown away, ``tries`` runs are made at most; ``group``: where the group of great weight
-    is made, ``"auto"``, ``"none"`` or a directory; ``groups``: files that say what holds in the
-    workload's groups; ``trace``: ``"auto"``, ``"own"``, ``"all"`` or ``"none"``; ``leave_out``:
-    without the tasks that ask for what cannot be had.
+    ``workload``: as for :func:`schedlab.run`, except benchmarks. ``cpus``: CPUs of tasks that name
+    none, as a number, a list, or ``"0-3,8"``; ``runs``: number of quiet runs requested; ``start``:
+    ``"wake"`` or ``"fork"``; ``noise_limit``: share of the CPUs used by others above which a run is
+    rejected; ``tries``: maximum number of runs; ``group``: place of the group of great weight,
+    ``"auto"``, ``"none"`` or a directory; ``groups``: files with settings of the workload's groups;
+    ``trace``: ``"auto"``, ``"own"``, ``"all"`` or ``"none"``; ``leave_out``: leave out tasks whose
+    requirements cannot be met.
 
-    Raises InputError for what this user may not do, with what would permit it, before anything
-    runs. Too much noise is a warning.
+    Raises InputError before anything runs if this user lacks a right, with a remedy. Too much noise
+    causes a warning.
     """
     plan = load(workload, None)
     if "workload" not in plan:
-        raise InputError("host() runs a workload; give a file in rt-app's language, a dict or tasks")
+        raise InputError("host() runs a workload; give an rt-app file, a dict or tasks")
     if trace not in ("auto", "own", "all", "none"):
         raise InputError(f'trace is {trace!r}; it must be "auto", "own", "all" or "none"')
     if start not in ("wake", "fork"):
@@ -179,19 +182,19 @@ def host(
         "groups": [[one["file"], one["text"]] for one in files],
     }
     given = plan["workload"]
-    document, is_quiet, said = _native.host(
+    document, is_quiet, messages = _native.host(
         given["file"], given["text"], json.dumps(asked), sys.executable
     )
     if not is_quiet:
         warnings.warn(
-            "too noisy: fewer runs than were wanted are quiet; all that was had is in the result",
+            "too noisy: fewer runs than requested are quiet; the result contains all runs",
             SchedlabWarning, stacklevel=2,
         )
-    return Measurement(document, given["file"], is_quiet, said)
+    return Measurement(document, given["file"], is_quiet, messages)
 
 
 def host_probe() -> dict[str, Any]:
-    """What this user may do on this kernel; each thing is tried (Linux only)."""
+    """What this user may do on this kernel; each operation is tried (Linux only)."""
     probe: dict[str, Any] = json.loads(_native.host_probe())
     return probe
 
@@ -199,10 +202,10 @@ def host_probe() -> dict[str, Any]:
 class TaskError(NamedTuple):
     """A figure of a task, real and simulated.
 
-    ``real`` and ``simulated`` are least, median and greatest value of the runs, ns or a count.
+    ``real`` and ``simulated`` are minimum, median and maximum of the runs, ns or a count.
     ``error`` is in % of the run's length for times, in % for counts, and simulated / real for
-    latencies. ``verdict``: ``met``, ``within_its_range`` or ``missed``; ``differs``: the real runs
-    differ among themselves by more than the threshold.
+    latencies. ``verdict``: ``met``, ``within_its_range`` or ``missed``; ``differs``: whether the
+    real runs differ from each other by more than the threshold.
     """
 
     workload: str
@@ -219,7 +222,7 @@ class TaskError(NamedTuple):
 class Total(NamedTuple):
     """A metric over all tasks of a kind of measurement, shares in %.
 
-    ``ceiling``: how well one real run foretells the others; None if there was one only.
+    ``ceiling``: how well one real run predicts the others; None if there was only one.
     """
 
     kind: str
@@ -232,8 +235,8 @@ class Total(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """Something that is asked of the model, and whether it ``holds``; ``of`` so many tasks,
-    placements or choices."""
+    """A requirement of the model, and whether it ``holds``; ``of`` is the number of tasks,
+    placements or choices that it covers."""
 
     kind: str
     what: str
@@ -250,20 +253,20 @@ def _percent(part: int, of: int) -> float:
 
 
 class Witness:
-    """What was measured on a real kernel, beside the simulation of it."""
+    """Measurements on a real kernel, compared with their simulation."""
 
     def __init__(self, native: _native.Witness) -> None:
         self._native = native
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """All of it as data: the document ``schedlab-compare/1``."""
+        """All results as data: the document ``schedlab-compare/1``."""
         document: dict[str, Any] = json.loads(self.to_json())
         return document
 
     @cached_property
     def errors(self) -> list[TaskError]:
-        """Every figure of every task, real and simulated."""
+        """All figures of all tasks, real and simulated."""
         return [
             TaskError(
                 one["name"], one["placement"], task["name"], figure["metric"],
@@ -277,7 +280,7 @@ class Witness:
 
     @cached_property
     def totals(self) -> list[Total]:
-        """How many figures are met, by kind of measurement and metric."""
+        """Number of figures that are met, by kind of measurement and metric."""
         return [
             Total(
                 kind["class"], metric, sums["tasks"], _percent(sums["met"], sums["tasks"]),
@@ -291,7 +294,7 @@ class Witness:
 
     @cached_property
     def bounds(self) -> list[Bound]:
-        """What is asked of the model."""
+        """The requirements of the model."""
         return [
             Bound(one["class"], one["what"], one["count"],
                   *(one[name] for name in Bound._fields[3:]))
@@ -305,12 +308,12 @@ class Witness:
 
     @property
     def notes(self) -> list[str]:
-        """What has to be said of the comparison: what explains differences, what was left out."""
+        """Notes about the comparison: explanations of differences, omissions."""
         notes = [note for one in self.data["placements"] for note in one["notes"]]
         return notes + [f"left out: {what}" for what in self.data["left_out"]]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A dict for every figure of every task, flat."""
+        """Yields a flat dict for each figure of each task."""
         for one in self.errors:
             yield {
                 "workload": one.workload, "placement": one.placement, "task": one.task,
@@ -321,32 +324,32 @@ class Witness:
             }
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame: a row a figure of a task."""
+        """A pandas DataFrame with a row for each figure of a task."""
         import pandas
 
         return pandas.DataFrame(list(self.rows()))
 
     def to_json(self) -> str:
-        """The document, the very bytes that ``schedlab compare --format json`` writes."""
+        """The document, identical to the output of ``schedlab compare --format json``."""
         return self._native.to_json()
 
     def to_csv(self) -> str:
-        """Every figure of every task, as ``schedlab compare --format csv`` writes them."""
+        """All figures of all tasks, in the format of ``schedlab compare --format csv``."""
         return self._native.to_csv()
 
     def text(self, width: int = 80, tasks: bool = True) -> str:
-        """The tables; without ``tasks`` totals and bounds only."""
+        """The tables; without ``tasks`` only totals and bounds."""
         return self._native.text(text_width(width), tasks)
 
     def report(self, path: PathLike) -> None:
-        """Writes a page for a browser: real and simulated timelines above each other, and
-        latencies over each other. Of one placement."""
+        """Writes a page for a browser, with the real and the simulated timeline one above the
+        other, and overlaid latencies. For a single placement."""
         page = self._native.page()
         if page is None:
             known = [f"{one['placement']} of {one['name']}" for one in self.data["placements"]]
             raise InputError(
-                f"a page is of one placement; there are {', '.join(known)}; compare(..., "
-                "placements=...) names one"
+                f"a page shows one placement; select one of {', '.join(known)} by "
+                "compare(..., placements=...)"
             )
         write(path, page)
 
@@ -362,7 +365,7 @@ class Witness:
         return html_text(self.text())
 
 
-#: What :func:`compare` takes: what :func:`host` returned, or a file that was written of it.
+#: Input of :func:`compare`: the result of :func:`host`, or a file written from it.
 MeasuredLike: TypeAlias = "Measurement | PathLike"
 
 
@@ -380,14 +383,14 @@ def compare(
     placements: str | Iterable[str] = (),
     threads: int | None = None,
 ) -> Witness:
-    """Sets what was measured on a real kernel beside the simulation of it (``docs/live.md``).
+    """Compares measurements on a real kernel with their simulation (``docs/live.md``).
 
-    ``measured``: what :func:`host` returned, or files (``live-schedule/1``, compressed or not), one
-    or several. ``scheduler``: under what it is simulated (default: that of the kernel's release);
-    ``machine``: a preset or a file with what things cost; ``costs``: single ones, ns, or False:
-    nothing costs anything; ``runs``: how often each placement is simulated; ``noise``: what stands
-    for others' work, ``"auto"``, ``"replay"``, ``"model"`` or ``"none"``; ``thresholds``: how far
-    figures may be apart, as ``{"cpu_percent": 1, "latency_us": 50}``; ``placements``: only those.
+    ``measured``: results of :func:`host`, or files (``live-schedule/1``, compressed or not), one
+    or several. ``scheduler``: the simulated one (default: that of the kernel's release);
+    ``machine``: a preset or a file with costs; ``costs``: single ones, ns, or False for none;
+    ``runs``: number of simulations of each placement; ``noise``: model of the work of others,
+    ``"auto"``, ``"replay"``, ``"model"`` or ``"none"``; ``thresholds``: permitted differences of
+    figures, as ``{"cpu_percent": 1, "latency_us": 50}``; ``placements``: restricts the comparison.
     """
     given: list[Any]
     if isinstance(measured, (Measurement, str, os.PathLike)):
@@ -403,7 +406,7 @@ def compare(
         elif isinstance(one, (str, os.PathLike)):
             documents.append((os.fspath(one), None))
         else:
-            raise InputError(f"{one!r} is no measurement: give what host() returned, or a file")
+            raise InputError(f"{one!r} is not a measurement: give the result of host(), or a file")
     if costs is True:
         raise InputError("costs is True; give a dict of them, or False for none")
     asked = {

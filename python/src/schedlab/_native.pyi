@@ -1,4 +1,4 @@
-"""The engine, compiled. What users see is in the other modules."""
+"""The engine, compiled. Users see the other modules."""
 
 from __future__ import annotations
 
@@ -190,26 +190,26 @@ class Prepared:
 
 @final
 class Machine:
-    """The machine as a policy sees it."""
+    """The machine that a policy runs on."""
 
     @property
     def now_ns(self) -> int:
-        """The present time, ns of virtual time since the start."""
+        """Current virtual time since the start, ns."""
     @property
     def cpus(self) -> int:
         """Number of CPUs."""
     @property
     def hz(self) -> int:
-        """Ticks a second."""
+        """Ticks per second."""
     @property
     def asked(self) -> bool:
-        """Whether somebody wants the grounds of decisions."""
+        """Whether the grounds of decisions are requested."""
     def resched(self, cpu: int) -> None:
-        """Asks a CPU to call schedule in this instant."""
+        """Requests that a CPU calls schedule in this instant."""
     def arm_timer(self, key: int, at_ns: int) -> None:
-        """Lets ``timer(key)`` be called at this time, ns; what was pending for it is forgotten."""
+        """Arms a timer: ``timer(key)`` is called at this time, ns. Replaces a pending one."""
     def cancel_timer(self, key: int) -> None:
-        """Forgets what was pending for a timer."""
+        """Cancels a timer, if it is pending."""
     def moved(self, task: int, cpu: int) -> None: ...
     def because(self, rule: int) -> None: ...
     def __deepcopy__(self, _memo: Any, /) -> Machine: ...
@@ -218,7 +218,8 @@ _Columns: TypeAlias = "list[tuple[str, list[Any]]]"
 
 @final
 class Space:
-    """A plan in which something varies, without a mistake that could be found before running."""
+    """A plan with varying parts, checked as far as possible before running."""
+
 
     def __new__(cls, name: str, text: str) -> Space: ...
     @staticmethod

@@ -1,11 +1,11 @@
-"""What a search is to find: objectives and constraints as text.
+"""Goals of a search: objectives and constraints as text.
 
     minimize p99 wakeup latency of audio subject to throughput of cc >= 95 % of default
 
-An objective is ``[minimize|maximize] EXPRESSION``, an expression over metrics as sweeps have it.
-A constraint is ``EXPRESSION >= LIMIT`` or ``<=``; the limit is an expression, ``default``, or
-``NUMBER % of default``: of what the defaults come to on the same workload. Several are joined by
-``and``.
+An objective is ``[minimize|maximize] EXPRESSION``, an expression over metrics as in sweeps. A
+constraint is ``EXPRESSION >= LIMIT`` or ``<=``; the limit is an expression, ``default``, or
+``NUMBER % of default``, relative to the result of the defaults on the same workload. Several
+constraints are joined by ``and``.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ._errors import InputError
 
 @dataclass(frozen=True)
 class Objective:
-    """One goal."""
+    """An objective."""
 
     expression: str
-    #: 1: less is better; -1: more is; None: as the catalogue says of the metric.
+    #: 1: lower is better; -1: higher is better; None: as the catalogue specifies for the metric.
     sign: int | None
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """What must hold, too."""
+    """A constraint."""
 
     text: str
     expression: str
     #: 1: at most; -1: at least.
     sign: int
-    #: Of what the default comes to; None: ``limit`` is an expression.
+    #: Fraction of the default's result; None: ``limit`` is an expression.
     part: float | None
     limit: str
 
@@ -49,7 +49,7 @@ def _objective(text: str) -> Objective:
 
 
 def constraint(text: str) -> Constraint:
-    """Reads a constraint."""
+    """Parses a constraint."""
     found = re.fullmatch(r"(.+?)(<=|>=|≤|≥)(.+)", text.strip(), re.DOTALL)
     if not found:
         raise InputError(f"constraint `{text}`: write it as EXPRESSION >= LIMIT, or <= LIMIT")
@@ -63,24 +63,24 @@ def constraint(text: str) -> Constraint:
         try:
             part = float(number) / 100 if number else 1.0
         except ValueError:
-            raise InputError(f"constraint `{text}`: {number} is no number") from None
+            raise InputError(f"constraint `{text}`: {number} is not a number") from None
         return Constraint(text.strip(), left, less, part, "")
     return Constraint(text.strip(), left, less, None, right)
 
 
 def parse(texts: list[str], subject_to: list[str]) -> tuple[list[Objective], list[Constraint]]:
-    """Reads objectives, and the constraints in them and besides."""
+    """Parses objectives, the constraints in them, and further constraints."""
     objectives: list[Objective] = []
     constraints: list[Constraint] = []
     for text in texts:
         goal, _, rest = text.partition(" subject to ")
         if not goal.strip():
-            raise InputError(f"objective `{text}`: there is no goal in it")
+            raise InputError(f"objective `{text}`: it contains no expression")
         objectives.append(_objective(goal))
         if rest:
             constraints.extend(constraint(one) for one in re.split(r"\s+and\s+", rest))
     for text in subject_to:
         constraints.extend(constraint(one) for one in re.split(r"\s+and\s+", text))
     if not objectives:
-        raise InputError('objective is missing: what is to be had, as "minimize wait_mean"?')
+        raise InputError('objective is missing: give one, such as "minimize wait_mean"')
     return objectives, constraints

@@ -1,4 +1,4 @@
-"""Plans: what is to be run, as plain data that the engine checks (``docs/plan.md``)."""
+"""Plans: a description of runs as plain data, which the engine checks (``docs/plan.md``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._policy import Policy
 from ._sources import PathLike, WorkloadLike, load, setting, source
 from ._units import Moment, moment_ns, whole
 
-#: A scheduler by name, or a policy of one's own.
+#: A scheduler by name, or a class made of Policy.
 Scheduler: TypeAlias = "str | type[Policy]"
 
 #: Groups and their settings: a file, ``"/tg1:cpu.weight=200"``, a dict, or several of these.
@@ -41,14 +41,14 @@ def schedulers_of(
             one.check()
             if any(other.name == one.name and other is not one for other in policies):
                 raise InputError(
-                    f"two policies are called {one.name}; variant() makes one of another name"
+                    f"two policies are called {one.name}; variant() gives one another name"
                 )
             names.append(one.name)
             policies.append(one)
         else:
             raise InputError(
-                f"{one!r} is no scheduler: give a name as schedlab.schedulers() has them, or a "
-                "class made of schedlab.Policy"
+                f"{one!r} is not a scheduler: give a name that schedlab.schedulers() lists, or "
+                "a class derived from schedlab.Policy"
             )
     return names, policies
 
@@ -89,7 +89,7 @@ def _number(value: Any, what: str) -> float:
 
 
 def listed(value: Any, what: str) -> list[Any]:
-    """Of one text or several; files may be paths."""
+    """A list of one text or several; files may be paths."""
     texts = [value] if isinstance(value, (str, os.PathLike)) else value
     if isinstance(texts, Iterable):
         texts = list(texts)
@@ -99,7 +99,7 @@ def listed(value: Any, what: str) -> list[Any]:
 
 
 def mapping(value: Any, what: str) -> Mapping[str, Any]:
-    """A dict with names; of None none."""
+    """A dict with names; None gives an empty one."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
@@ -108,14 +108,14 @@ def mapping(value: Any, what: str) -> Mapping[str, Any]:
 
 
 def truth(value: Any, what: str) -> bool:
-    """True or false, and no text that says so."""
+    """True or false; texts are not accepted."""
     if isinstance(value, (bool, int)) or type(value).__name__ in ("bool_", "bool"):
         return bool(value)
     raise InputError(f"{what} is {value!r}; it must be True or False")
 
 
 def described(machine: Any) -> dict[str, Any]:
-    """What a plan says of a machine by name or file."""
+    """The description of a machine in a plan, by name or file."""
     if not isinstance(machine, (str, os.PathLike)):
         raise InputError(f"machine is {machine!r}; it must be a name or a file")
     found = _native.machine_source(os.fspath(machine))
@@ -123,7 +123,7 @@ def described(machine: Any) -> dict[str, Any]:
 
 
 def check_keywords(function: str, plan: Mapping[str, Any]) -> None:
-    """That what is passed on to :func:`make` is known there."""
+    """Checks that :func:`make` knows the keywords that are passed on to it."""
     known = inspect.signature(make).parameters
     if unknown := [name for name in plan if name not in known]:
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
@@ -155,7 +155,7 @@ def make(
     parameters: Mapping[str, Any] | None = None,
     record: bool = True,
 ) -> tuple[dict[str, Any], list[type[Policy]]]:
-    """The plan that these make, as the engine reads it, and the policies that it names.
+    """The plan for these arguments in the engine's format, and the policies that it names.
 
     The parameters are those of :func:`schedlab.run`.
     """
@@ -169,8 +169,8 @@ def make(
     if "plan" in loaded:
         if beside := [name for name, value in given.items() if value is not None]:
             raise InputError(
-                f"{_called(workload)} is a plan, which says what is run: {beside[0]} cannot be "
-                "given beside it"
+                f"{_called(workload)} is a plan, which specifies the runs: {beside[0]} cannot be "
+                "given with it"
             )
         plan = loaded["plan"]
         if "workload" in plan.get("load", {}):
@@ -199,10 +199,10 @@ def make(
         plan["set"] = [[name, setting(value)] for name, value in mapping(set, "set").items()]
     in_groups = _groups(groups)
     if users is not None and not isinstance(users, Mapping):
-        raise InputError(f"users is {users!r}; it must be a dict: whose tasks are, by pattern")
+        raise InputError(f"users is {users!r}; it must be a dict of users by pattern of tasks")
     if users:
-        if nobody := [tasks for tasks, user in users.items() if not isinstance(user, str)]:
-            raise InputError(f"users: {nobody[0]} are {users[nobody[0]]!r}'s; name a user")
+        if wrong := [tasks for tasks, user in users.items() if not isinstance(user, str)]:
+            raise InputError(f"users: {wrong[0]} has the user {users[wrong[0]]!r}; give a name")
         in_groups["users"] = [f"{tasks}={user}" for tasks, user in users.items()]
     if truth(user_groups, "user_groups"):
         in_groups["user_groups"] = True

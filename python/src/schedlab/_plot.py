@@ -1,4 +1,4 @@
-"""Pictures with matplotlib, which is imported when one is drawn. Each returns its Axes."""
+"""Plots with matplotlib, which is imported when one is drawn. Each returns its Axes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from ._runs import Run, Runs
 
-#: So many lanes a timeline has at most.
+#: Maximum number of lanes in a timeline.
 _LANES = 40
 
-#: So many slices a lane draws at most; where there are more, close ones are drawn as one.
+#: Maximum number of slices drawn in a lane; where there are more, close ones are merged.
 _SPANS = 4000
 
 
@@ -28,7 +28,7 @@ def _axes(ax: Axes | None, width: float, height: float) -> Axes:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
-            "pictures need matplotlib: pip install 'schedlab[matplotlib]'"
+            "plots need matplotlib: pip install 'schedlab[matplotlib]'"
         ) from error
     _, made = pyplot.subplots(figsize=(width, height), layout="constrained")
     return made
@@ -44,18 +44,18 @@ def _window(run: Run, between: tuple[Moment, Moment] | None) -> tuple[int, int]:
 
 
 def _label(name: str) -> str:
-    """A name for a legend, which leaves out those that begin with `_`."""
+    """A name for a legend, which omits names that begin with `_`."""
     shown = _plain(name)
     return f"\u200b{shown}" if shown.startswith("_") else shown
 
 
 def _plain(name: str) -> str:
-    """A name as it is: dollars begin no formula."""
+    """A name as it is: dollar signs do not begin a formula."""
     return name.replace("$", r"\$")
 
 
 class RunPlot:
-    """Pictures of a run."""
+    """Plots of a run."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -67,10 +67,10 @@ class RunPlot:
         between: tuple[Moment, Moment] | None = None,
         by: str = "task",
     ) -> Axes:
-        """Who ran when: a lane a task, or with ``by="cpu"`` a lane a CPU. Dark: it runs; pale: it
-        waits for a CPU.
+        """The timeline of a run: a lane for each task, or with ``by="cpu"`` for each CPU. Dark: the
+        task runs; pale: it waits for a CPU.
 
-        ``between``: from when to when, seconds or texts with units.
+        ``between``: the window, in seconds or texts with units.
         """
         run = self._run
         if by not in ("task", "cpu"):
@@ -111,7 +111,7 @@ class RunPlot:
         return _latency([self._run], ax)
 
     def shares(self, ax: Axes | None = None, *, parts: int = 40) -> Axes:
-        """How much of the CPUs the instances of each task had, over time."""
+        """Share of the CPUs that the instances of each task used, over time."""
         run = self._run
         ax = _axes(ax, 8, 4)
         parts = min(whole(parts, "parts", 1, 100_000), max(run.end_ns, 1))
@@ -136,13 +136,13 @@ class RunPlot:
 
 
 class Plot:
-    """Pictures of runs beside each other."""
+    """Plots of several runs."""
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
 
     def timeline(self, **options: Any) -> list[Axes]:
-        """:meth:`RunPlot.timeline` of each, one below the other."""
+        """:meth:`RunPlot.timeline` of each run, one below the other."""
         from matplotlib import pyplot
 
         runs = list(self._runs)
@@ -154,12 +154,13 @@ class Plot:
         return [run.plot.timeline(ax, **options) for run, ax in zip(runs, axes[:, 0])]
 
     def latency(self, ax: Axes | None = None) -> Axes:
-        """The wakeup latencies: for each latency what part of the wakeups took longer. A line a
-        scheduler; further left and lower is better."""
+        """The wakeup latencies: for each latency, the fraction of wakeups that took longer. One
+        line for each scheduler; further left and lower is better."""
         return _latency(list(self._runs), ax)
 
     def shares(self, ax: Axes | None = None) -> Axes:
-        """CPU time of the instances of each task, a bar a scheduler, as a part of one CPU."""
+        """CPU time of the instances of each task, one bar for each scheduler, as a fraction of a
+        CPU."""
         runs = list(self._runs)
         ax = _axes(ax, 8, 4)
         names = list(dict.fromkeys(name for run in runs for name in run.keys._native.values("key")))
@@ -180,12 +181,12 @@ class Plot:
 
 def _latency(runs: list[Run], ax: Axes | None) -> Axes:
     ax = _axes(ax, 8, 4)
-    # Buckets of the histogram: from (ns), to (ns), how many.
+    # Buckets of the histogram: from (ns), to (ns), count.
     histograms = [
         np.array(run.data["wakeup_latency_histogram"], dtype=float).reshape(-1, 3) for run in runs
     ]
     ends = np.concatenate([buckets[:, 1] for buckets in histograms])
-    # A logarithmic axis has no place for those who never waited: they stand left of all others.
+    # A logarithmic axis has no zero: wakeups without a wait are drawn left of all others.
     left_ns = ends[ends > 0].min(initial=1e6) / 3
     for run, buckets in zip(runs, histograms):
         if not len(buckets):
@@ -217,11 +218,11 @@ def _bars(
     starts = np.maximum(starts[seen], start)
     ends = np.minimum(ends[seen], end)
     if len(starts) > _SPANS:
-        # What is closer than can be told apart is drawn as one.
+        # Slices too close to be distinguished are drawn as one.
         gap = (end - start) / _SPANS
         begins = np.concatenate(([True], starts[1:] - np.maximum.accumulate(ends)[:-1] > gap))
         starts, ends = starts[begins], np.maximum.reduceat(ends, np.flatnonzero(begins))
-    # With an edge of its own colour also the shortest is seen.
+    # With an edge of its own colour, even the shortest slice is visible.
     ax.broken_barh(
         list(zip(starts / 1e9, (ends - starts) / 1e9)), (lane - height / 2, height),
         linewidth=0.5, edgecolor=color, facecolor=color,
@@ -229,7 +230,7 @@ def _bars(
 
 
 def _per_part(starts: Any, ends: Any, edges: Any) -> Any:
-    """How many CPUs were used in each part between two edges."""
+    """Number of CPUs used in each interval between two edges."""
     at = np.concatenate(([0], np.sort(np.concatenate((starts, ends)))))
     order = np.argsort(np.concatenate((starts, ends)), kind="stable")
     steps = np.concatenate((np.ones(len(starts)), -np.ones(len(ends))))[order]

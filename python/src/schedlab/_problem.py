@@ -1,4 +1,4 @@
-"""What a search for settings evaluates: :class:`Problem`."""
+"""The problem that a search for settings evaluates: :class:`Problem`."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from ._objective import Constraint, Objective
 from ._sweep import space_of
 from ._tuning import Point
 
-#: What is told besides objectives and constraints, to see what they left out.
+#: Metrics reported in addition to objectives and constraints, to show side effects.
 BESIDES = (
     "throughput", "wakeup_latency_p99", "wakeup_latency_max", "wait_mean", "wait_max",
     "slowdown_p99", "burst_lag_max", "jain_backlogged", "missed_periods",
 )
 
-#: Of these more is better.
+#: Metrics of these of which higher values are better.
 _MORE = ("throughput", "jain_backlogged")
 
-#: The length of a run, ns, under this name.
+#: Column name of the length of a run, ns.
 _LENGTH = "besides length"
 
-#: Runs are judged when so much of the length is over that they have by default.
+#: Fractions of the default's length at which runs are judged.
 RUNGS = (0.25, 0.5)
 
 
 @dataclass
 class Rung:
-    """A time at which a run is judged by the first goal."""
+    """A time at which a run is judged by the first objective."""
 
     at_ns: int
-    #: By seed: a run that is worse ends there; None: none ends.
+    #: Limit by seed: a worse run ends there; None: no run ends.
     limits: list[float | None]
 
 
 @dataclass
 class Judged:
-    """A run that was judged on its way."""
+    """A run that was judged before its end."""
 
     row: dict[str, Any]
-    #: The first goal's figure at each rung that it came to; None: it had none.
+    #: Value of the first objective at each rung that the run reached; None: no value.
     passed: list[float | None]
     #: Whether the last of these rungs ended it.
     ended: bool
 
 
 class Problem:
-    """What is evaluated: workloads, what varies, goals."""
+    """The problem: workloads, axes, objectives."""
 
     def __init__(
         self,
@@ -62,17 +62,17 @@ class Problem:
         threads: int | None,
     ) -> None:
         self.objectives, self.constraints, self.callables = objectives, constraints, callables
-        told = [f"objective {n} = {goal.expression}" for n, goal in enumerate(objectives)]
+        reported = [f"objective {n} = {goal.expression}" for n, goal in enumerate(objectives)]
         for n, limit in enumerate(constraints):
-            told.append(f"constraint {n} = {limit.expression}")
+            reported.append(f"constraint {n} = {limit.expression}")
             if limit.part is None:
-                told.append(f"limit {n} = {limit.limit}")
-        told.append(f"{_LENGTH} = length")
-        told.extend(f"besides {name} = {name}" for name in BESIDES)
-        told.extend(metrics)
+                reported.append(f"limit {n} = {limit.limit}")
+        reported.append(f"{_LENGTH} = length")
+        reported.extend(f"besides {name} = {name}" for name in BESIDES)
+        reported.extend(metrics)
         self.threads = threads
         self.spaces: list[tuple[str, Any]] = []
-        #: What each axis may not be above: the place of another.
+        #: Upper bound of each axis: the index of another axis.
         self.at_most: list[int | None] = []
         self.only: list[list[str] | None] = []
         names = [one["name"] for one in axes]
@@ -85,7 +85,8 @@ class Problem:
                 bound = f"set.{bound}"
             if bound is not None and bound not in names[: len(plain)]:
                 raise InputError(
-                    f"axis {one['name']}: at_most names an axis before it; {one['at_most']} is none"
+                    f"axis {one['name']}: at_most must name an earlier axis; {one['at_most']} is "
+                        "not one"
                 )
             self.at_most.append(None if bound is None else names.index(bound))
             only = one.get("only")
@@ -98,7 +99,7 @@ class Problem:
             plain.append({key: one[key] for key in one if key not in ("at_most", "only")})
         for name, plan in plans:
             form = {
-                "plan": plan, "axis": plain, "metrics": told, "sample": "latin", "samples": 16,
+                "plan": plan, "axis": plain, "metrics": reported, "sample": "latin", "samples": 16,
                 "part_runs": 1,
             }
             try:
@@ -113,7 +114,7 @@ class Problem:
             sign = goal.sign or {"less": 1, "more": -1}.get(better_of[f"objective {n}"])
             if sign is None:
                 raise InputError(
-                    f"objective `{goal.expression}`: say what is better: minimize or maximize it"
+                    f"objective `{goal.expression}`: specify minimize or maximize"
                 )
             self.signs.append(sign)
         self.signs.extend(1 for _ in callables)
@@ -122,48 +123,48 @@ class Problem:
         self._check_only()
 
     def _check_bounds(self) -> None:
-        """That whatever a bound is, there is a value below it."""
+        """Checks that there is a value below every possible value of a bound."""
         for (name, values, ends), bound in zip(self.axes, self.at_most):
             if bound is None:
                 continue
             if values is not None:
-                raise InputError(f"axis {name}: at_most is for ranges, and this is a list")
+                raise InputError(f"axis {name}: at_most applies to ranges, and this is a list")
             other, choices, range_ = self.axes[bound]
             if choices is None:
                 least = range_[0]
             elif all(isinstance(one, (int, float)) for one in choices):
                 least = min(choices)
             else:
-                raise InputError(f"axis {name}: at_most names {other}, which is no number")
+                raise InputError(f"axis {name}: at_most names {other}, which is not numeric")
             if ends[0] > least:
                 raise InputError(
-                    f"axis {name}: it begins at {ends[0]:.6g}, and is to be at most {other}, which "
-                    f"begins at {least:.6g}; let it begin there, or lower"
+                    f"axis {name}: it begins at {ends[0]:.6g}, but must be at most {other}, which "
+                    f"begins at {least:.6g}; begin it there, or lower"
                 )
 
     def _check_only(self) -> None:
-        """That axes are of schedulers that are searched for."""
+        """Checks that restricted axes belong to schedulers that are searched for."""
         for (name, *_), only in zip(self.axes, self.only):
             if only is None:
                 continue
             if self.scheduler is None:
-                raise InputError(f"axis {name}: only is for searches with several schedulers")
+                raise InputError(f"axis {name}: only applies to searches with several schedulers")
             known = [str(one) for one in self.axes[self.scheduler][1]]
             for one in only:
                 if not any(of_scheduler(scheduler, one) for scheduler in known):
                     raise InputError(
-                        f"axis {name}: only names {one}, which is not searched for; there are "
-                        f"{', '.join(known)}"
+                        f"axis {name}: only names {one}, which is not searched for; the schedulers "
+                        f"are {', '.join(known)}"
                     )
 
     @property
     def goals(self) -> list[str]:
-        """What the goals are called."""
+        """Names of the objectives."""
         texts = [one.expression for one in self.objectives]
         return texts + [name for name, _ in self.callables]
 
     def default(self) -> Point:
-        """Nothing is set."""
+        """The point at which nothing is set."""
         point: Point = [None] * len(self.axes)
         if self.scheduler is not None:
             point[self.scheduler] = self.axes[self.scheduler][1][0]
@@ -177,7 +178,7 @@ class Problem:
     def judged(
         self, workload: int, points: list[Point], rungs: list[Rung]
     ) -> list[list[Judged]]:
-        """The runs of each point, by seed, judged at ``rungs`` by the first goal."""
+        """The runs of each point, by seed, judged at ``rungs`` by the first objective."""
         space = self.spaces[workload][1].with_points(points)
         more = self.signs[0] < 0
         asked = [(rung.at_ns, "objective 0", more, rung.limits) for rung in rungs]
@@ -190,7 +191,7 @@ class Problem:
         return runs
 
     def goal_values(self, row: dict[str, Any]) -> list[float]:
-        """The goals of a run, as they are."""
+        """The values of the objectives of a run."""
         values = [number(row[f"objective {n}"]) for n in range(len(self.objectives))]
         for _, call in self.callables:
             known = {name: it for name, it in row.items() if isinstance(it, (int, float))}
@@ -198,7 +199,7 @@ class Problem:
         return values
 
     def violation(self, which: int, rows: list[dict[str, Any]], default: list[Any]) -> float:
-        """How far a constraint is violated on a workload."""
+        """The extent to which a constraint is violated on a workload."""
         one = self.constraints[which]
         value = mean([number(row[f"constraint {which}"]) for row in rows])
         if one.part is None:
@@ -210,7 +211,7 @@ class Problem:
         return one.sign * (value - limit) / (abs(limit) or 1.0)
 
     def rungs(self, default: list[dict[str, Any]]) -> list[int]:
-        """When runs of a workload are judged, ns: at parts of the default's length."""
+        """Times at which runs of a workload are judged, ns: fractions of the default's length."""
         length = mean([number(row[_LENGTH]) for row in default])
         if not self.objectives or not math.isfinite(length):
             return []
@@ -219,7 +220,7 @@ class Problem:
 
 
 def of_scheduler(scheduler: str, name: str) -> bool:
-    """Whether ``name`` means ``scheduler``, which may have a release and settings behind it."""
+    """Whether ``name`` means ``scheduler``, which may be followed by a release and settings."""
     return scheduler == name or scheduler.startswith((f"{name}@", f"{name}[", f"{name}:"))
 
 
@@ -232,12 +233,12 @@ def mean(values: Sequence[float]) -> float:
 
 
 def ratio(sign: int, value: float, default: float) -> float:
-    """A goal over the default's; less is better."""
+    """An objective relative to the default's value; lower is better."""
     if not math.isfinite(value):
         return math.inf
     if sign < 0:
         value, default = default, value
     if default == 0:
-        # Nothing is to be gained where nothing is lost.
+        # No gain is possible where there is no cost.
         return 1.0 if value == 0 else math.inf
     return value / default

@@ -1,4 +1,4 @@
-"""Running things: :func:`run`."""
+"""Runs of workloads: :func:`run`."""
 
 from __future__ import annotations
 
@@ -45,57 +45,57 @@ def run(
     Parameters
     ----------
     workload
-        A file in rt-app's language, or a plan; the same as a dict; tasks (:class:`Task`,
-        :class:`Workload`); the name of a benchmark (:func:`benchmarks`), of which one run is made
-        with the first of each of its values; a recorded trace, whose work is run from time 0 as
-        ``schedlab replay --write`` writes it.
+        A file in rt-app's language, or a plan; a dict with the same contents; tasks (:class:`Task`,
+        :class:`Workload`); the name of a benchmark (:func:`benchmarks`), which is run once, with
+        the first of the values of each parameter; a recorded trace, whose work is run from time 0
+        as in the output of ``schedlab replay --write``.
     schedulers
         Names as ``schedlab list`` shows them (``cfs``, ``eevdf@6.12``,
         ``cfs:sched_latency_ns=6ms``, ``main``, ``linux``, ``textbook``, ``all``), and classes made
         of :class:`Policy`. Default: the main line.
     cpus
-        Number of CPUs; default: as many as the workload names, or the machine has.
+        Number of CPUs; default: the number that the workload names, or that of the machine.
     machine
         A preset (``laptop``, ``z800-2x6`` ...), ``flat-8``, or a file.
     hz
-        Ticks a second; default: what each release had in its usual build.
+        Ticks per second; default: those of each release's usual build.
     costs
-        What single things cost, ns, by name; False: nothing costs anything, whatever the machine.
+        Costs of single operations, ns, by name; False: no costs, whatever the machine.
     nohz
-        Whether idle CPUs go without ticks, where things cost something.
+        Whether idle CPUs go without ticks, if there are costs.
     set
-        What is set of all schedulers that have it: tunables, ``nice:KEY``, ``shares:/GROUP``,
-        ``weight:/GROUP``, ``quota:/GROUP``. A list of values makes a column each.
+        Settings of all schedulers that have them: tunables, ``nice:KEY``, ``shares:/GROUP``,
+        ``weight:/GROUP``, ``quota:/GROUP``. A list of values makes a column for each.
     groups
         Task groups: a file, ``"/tg1:cpu.weight=200"``, ``{"/tg1": {"cpu.weight": 200}}``, or
         several of these.
     users, user_groups, cgrules
-        Whose tasks are (``{"make-*": "bob"}``); a group for each user; libcgroup's rules.
+        Users of tasks (``{"make-*": "bob"}``); a group for each user; libcgroup's rules.
     at, timetable
-        What is done to the machine meanwhile: ``"2s renice video -5"``, or files of such lines.
+        Actions on the machine meanwhile: ``"2s renice video -5"``, or files of such lines.
     duration
-        How long at most: seconds, or a text as ``"2500ms"``. Default: what the workload says.
+        Maximum duration: seconds, or a text such as ``"2500ms"``. Default: that of the workload.
     seed
-        Simultaneous events happen in random order by this seed; of a benchmark all that is random.
+        Seed of the random order of simultaneous events, and of everything random in a benchmark.
     repeat
-        How often each is run, with the seeds from ``seed`` on; the result is the first run with a
+        Number of runs, with consecutive seeds from ``seed``; the result is the first run with a
         summary of all.
     parameters
         A benchmark's parameters.
     record
-        Whether to record who ran when.
+        Whether to record where each task ran.
     threads
-        So many at most; default: as many as there are cores. The result is the same.
+        Maximum number of threads; default: one for each core. The result does not depend on it.
 
     Raises
     ------
     InputError
-        Something is not as it should be: with file, line and column where it stands in a file.
+        The input is invalid: with file, line and column if it is in a file.
     RunError
-        A run ended badly. (One whose tasks wait for each other for ever, while those under other
-        schedulers went on, is a warning.)
+        A run failed. (If its tasks wait for each other forever while runs under other schedulers
+        succeed, it is a warning.)
     PolicyError
-        A policy of yours failed; the traceback is its own.
+        A policy of yours failed; the traceback is that of the policy.
     """
     plan, policies = make(
         workload, schedulers, cpus=cpus, machine=machine, hz=hz, costs=costs, nohz=nohz, set=set,

@@ -1,4 +1,4 @@
-"""What came of runs: :class:`Runs`, one of them: :class:`Run`."""
+"""Results of runs: :class:`Runs`, one of them: :class:`Run`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def text_width(width: int) -> int:
-    """A number of columns for a text."""
+    """Checks the width of a text in columns."""
     return whole(width, "width", 10, 10_000)
 
 
@@ -71,7 +71,7 @@ class Run:
 
     @property
     def printed(self) -> str:
-        """What a benchmark printed; empty of a workload."""
+        """The output of a benchmark; empty for a workload."""
         return self._outcome.printed(self._place)
 
     @cached_property
@@ -86,7 +86,7 @@ class Run:
 
     @cached_property
     def keys(self) -> Table:
-        """The figures of the instances of each task together."""
+        """The figures of all instances of each task together."""
         return self._rows("keys")
 
     @cached_property
@@ -101,34 +101,34 @@ class Run:
 
     @cached_property
     def slices(self) -> Table:
-        """Who ran where, from when to when."""
+        """The stays of tasks on CPUs, with their beginnings and ends."""
         found = self._outcome.slices(self._place)
         if found is None:
-            raise RunError("it was not recorded who ran when: run a workload with record=True")
+            raise RunError("the timeline was not recorded: run a workload with record=True")
         return Table(found, "slices")
 
     @cached_property
     def spans(self) -> Table:
-        """Who wanted to run, from when to when."""
+        """The times during which tasks were runnable."""
         found = self._outcome.spans(self._place)
         if found is None:
-            raise RunError("it was not recorded who ran when: run a workload with record=True")
+            raise RunError("the timeline was not recorded: run a workload with record=True")
         return Table(found, "spans")
 
     @cached_property
     def wakeups(self) -> Table:
-        """Who was woken when, by whom, and when it got a CPU. (The run is made once more.)"""
+        """The wakeups: time, task, waker, and when the task got a CPU. (Repeats the run.)"""
         return Table(self._runs._prepared.wakeups(self._place), "wakeups")
 
     @property
     def plot(self) -> RunPlot:
-        """Pictures, with matplotlib: ``run.plot.timeline()`` and others."""
+        """Plots, with matplotlib: ``run.plot.timeline()`` and others."""
         from ._plot import RunPlot
 
         return RunPlot(self)
 
     def timeline(self, width: int = 100) -> str:
-        """Who ran when, drawn as text of so many columns, 10 to 10,000."""
+        """The timeline, drawn as text of this width, 10 to 10,000 columns."""
         return self._outcome.timeline(self._place, text_width(width))
 
     def explain(
@@ -140,19 +140,19 @@ class Run:
         wakeup: int | None = None,
         worst: int | None = None,
     ) -> Explanation:
-        """Why the scheduler did what it did, in words.
+        """Explains in words why the scheduler decided as it did.
 
-        ``at``: how things stood at a moment (numbers are seconds), whom each CPU chose among and
-        what the others lacked; of one ``task`` or one ``cpu`` alone. ``wakeup``: where the
-        so-manieth wakeup went, from 1. ``worst``: the so many longest waits; one, if nothing is
-        said.
+        ``at``: the state at a moment (numbers are seconds), the candidates of each CPU and what the
+        others lacked; restricted to one ``task`` or one ``cpu``. ``wakeup``: the placement of the
+        wakeup with this number, from 1. ``worst``: this number of longest waits; the default is
+        one.
         """
         at_ns = None if at is None else moment_ns(at, "at")
         asked = {"at": at, "wakeup": wakeup, "worst": worst}
         if len(both := [name for name, value in asked.items() if value is not None]) > 1:
-            raise InputError(f"{both[0]} and {both[1]} are two questions; ask one")
+            raise InputError(f"{both[0]} and {both[1]} exclude each other; give one")
         if cpu is not None and at is None:
-            raise InputError("cpu is of a moment: give at, too")
+            raise InputError("cpu needs a moment: give at, too")
         if task is not None and not isinstance(task, str):
             raise InputError(f"task is {task!r}; it must be the name of a task")
         cpu = None if cpu is None else whole(cpu, "cpu", 0)
@@ -163,12 +163,12 @@ class Run:
         )
 
     def trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes a trace: .pftrace (Perfetto), .json (Chrome) or .txt (perf script), with .gz or
-        .zst behind it compressed. (The run is made once more.)"""
+        """Writes a trace: .pftrace (Perfetto), .json (Chrome) or .txt (perf script); .gz or .zst
+        at the end of the name compresses it. (Repeats the run.)"""
         self._runs._prepared.trace(self._place, os.fspath(path))
 
     def assert_no_starvation(self, longest: str) -> None:
-        """That nobody waits for a CPU for longer than ``longest`` at a time."""
+        """Asserts that no task waits for a CPU for longer than ``longest`` at a time."""
         self.tasks.assert_no_starvation(longest)
 
     def __str__(self) -> str:
@@ -189,7 +189,7 @@ class Run:
 
 
 class Explanation(str):
-    """An explanation: a text that shows as it is laid out."""
+    """An explanation: a text that notebooks show with its layout."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -201,8 +201,8 @@ class Explanation(str):
 class Runs:
     """A workload or a benchmark under several schedulers.
 
-    ``runs["cfs"]`` is one of them, by name, by name and release, or by number; iteration goes over
-    all, in the order asked for.
+    ``runs["cfs"]`` is one of them, by name, by name and release, or by number; iteration yields
+    all, in the order requested.
     """
 
     def __init__(self, prepared: _native.Prepared, outcome: _native.Outcome) -> None:
@@ -212,22 +212,22 @@ class Runs:
 
     @property
     def name(self) -> str:
-        """What the workload is called."""
+        """Name of the workload."""
         return self._prepared.name
 
     @property
     def schedulers(self) -> list[str]:
-        """The columns, with their releases and what is set for them."""
+        """The columns, with their releases and settings."""
         return self._prepared.schedulers
 
     @property
     def notes(self) -> list[str]:
-        """What is to be known about what was asked: schedulers left out, what has no effect."""
+        """Notes about the request: schedulers left out, options without effect."""
         return self._prepared.notes
 
     @property
     def warnings(self) -> list[str]:
-        """What is to be known about the runs."""
+        """Warnings about the runs."""
         return self._outcome.warnings
 
     def __len__(self) -> int:
@@ -244,33 +244,33 @@ class Runs:
             if which in names:
                 if names.count(which) > 1:
                     raise KeyError(
-                        f"{which}: there are several: {', '.join(self.schedulers)}"
+                        f"{which}: there are several runs: {', '.join(self.schedulers)}"
                     )
                 return self._all[names.index(which)]
-        raise KeyError(f"there is no run of {which}; there are {', '.join(self.schedulers)}")
+        raise KeyError(f"there is no run of {which}; the runs are {', '.join(self.schedulers)}")
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """All of it as data: the document ``schedlab-run/1`` (``docs/json-schema.md``)."""
+        """All results as data: the document ``schedlab-run/1`` (``docs/json-schema.md``)."""
         document: dict[str, Any] = json.loads(self.to_json())
         return document
 
     def to_json(self) -> str:
-        """The document, the very bytes that ``schedlab run --format json`` writes."""
+        """The document, identical to the output of ``schedlab run --format json``."""
         return self._outcome.to_json()
 
     def to_csv(self) -> str:
-        """The comparison as CSV, as ``schedlab run --format csv`` writes it."""
+        """The comparison as CSV, identical to the output of ``schedlab run --format csv``."""
         return self._outcome.to_csv()
 
     def plan(self) -> str:
-        """What was run as a plan, which ``schedlab run`` and :func:`schedlab.run` take. (A policy
-        of Python is only named in it.)"""
+        """The plan of the runs, which ``schedlab run`` and :func:`schedlab.run` accept. (A policy
+        written in Python is only named in it.)"""
         return self._prepared.plan()
 
     def compare(self) -> Comparison:
-        """The figures side by side: prints as the table of the command line does, and is a table
-        of numbers, too."""
+        """The figures of all runs: printed like the table of the command line, and a table of
+        numbers."""
         return Comparison(self)
 
     def _stacked(self, name: str) -> Table:
@@ -284,12 +284,12 @@ class Runs:
 
     @cached_property
     def slices(self) -> Table:
-        """Who ran where and when under each scheduler."""
+        """The stays of tasks on CPUs under each scheduler."""
         return self._stacked("slices")
 
     @cached_property
     def wakeups(self) -> Table:
-        """Who was woken when under each scheduler."""
+        """The wakeups under each scheduler."""
         return self._stacked("wakeups")
 
     @cached_property
@@ -299,13 +299,13 @@ class Runs:
 
     @property
     def plot(self) -> Plot:
-        """Pictures, with matplotlib: ``runs.plot.latency()`` and others."""
+        """Plots, with matplotlib: ``runs.plot.latency()`` and others."""
         from ._plot import Plot
 
         return Plot(self)
 
     def explain(self, at: Moment | None = None, **which: Any) -> Explanation:
-        """:meth:`Run.explain` of each, one below the other."""
+        """:meth:`Run.explain` of each run, one below the other."""
         return Explanation("\n".join(run.explain(at, **which) for run in self))
 
     def report(self, path: str | os.PathLike[str]) -> None:
@@ -313,8 +313,8 @@ class Runs:
         write(path, self._prepared.page(self._outcome))
 
     def trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes a trace of the first run; those of the others stand beside it, with their
-        schedulers' names in theirs."""
+        """Writes a trace of the first run, and traces of the others next to it, with the names of
+        their schedulers in the names of the files."""
         whole = os.fspath(path)
         folder, file = os.path.split(whole)
         stem, dot, ending = file.partition(".")
@@ -323,7 +323,7 @@ class Runs:
             run.trace(os.path.join(folder, named))
 
     def show(self) -> Any:
-        """The report in a notebook, in a frame."""
+        """The report in a frame in a notebook."""
         import html
 
         from IPython.display import HTML  # type: ignore[import-not-found, unused-ignore]
@@ -343,7 +343,7 @@ class Runs:
 
 
 class Comparison:
-    """Figures side by side: a row a figure, a column a scheduler."""
+    """Figures of several runs: a row for each figure, a column for each scheduler."""
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
@@ -359,9 +359,9 @@ class Comparison:
         return list(self._runs[0].metrics) if len(self._runs) else []
 
     def __getitem__(self, metric: str) -> dict[str, float | None]:
-        """A metric under each scheduler, by the metrics' id; times in ns."""
+        """A metric under each scheduler, by the metric's id; times in ns."""
         if metric not in self.rows:
-            raise KeyError(f"there is no metric {metric}; there are {', '.join(self.rows)}")
+            raise KeyError(f"there is no metric {metric}; the metrics are {', '.join(self.rows)}")
         return {run.column: run.metrics[metric] for run in self._runs}
 
     def to_dict(self) -> dict[str, dict[str, float | None]]:
@@ -369,13 +369,13 @@ class Comparison:
         return {run.column: dict(run.metrics) for run in self._runs}
 
     def to_pandas(self) -> Any:
-        """It as a pandas DataFrame: a row a metric, a column a scheduler."""
+        """A pandas DataFrame with a row for each metric and a column for each scheduler."""
         import pandas
 
         return pandas.DataFrame(self.to_dict(), index=self.rows)
 
     def text(self, width: int = 120) -> str:
-        """It as the command line prints it, in so many columns."""
+        """The table of the command line, in this width."""
         return self._runs._outcome.comparison(text_width(width))
 
     def __str__(self) -> str:
@@ -391,7 +391,7 @@ class Comparison:
 
 
 def only(runs: Runs) -> Run:
-    """The one run there is."""
+    """The only run."""
     if len(runs) != 1:
         raise InputError(f"there are {len(runs)} runs: {', '.join(runs.schedulers)}")
     return runs[0]

@@ -1,4 +1,4 @@
-"""Searches for settings: with Optuna (:func:`study`), or one axis after the other."""
+"""Searches for settings: with Optuna (:func:`study`), or one axis after another."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ._errors import InputError
 from ._problem import RUNGS, Judged, Problem, Rung, mean, of_scheduler, ratio
 from ._tuning import Point, Trial
 
-#: What a run comes to is compared with the median of those before it once there are so many.
+#: Number of earlier runs from which a run is compared with their median.
 _KNOWN = 8
 
-#: A trial whose process is not known after this was left behind.
+#: Age from which a trial of an unknown process is considered abandoned.
 _BEGINNING = datetime.timedelta(minutes=1)
 
 
 class Search:
-    """Tries settings, in batches, and remembers what they came to on the way."""
+    """Tries settings in batches, and stores their intermediate results."""
 
     def __init__(self, problem: Problem, say: Callable[[str], None]) -> None:
         self.problem, self.say = problem, say
@@ -34,7 +34,7 @@ class Search:
         ]
         for (name, space), rows in zip(problem.spaces, self.defaults):
             if len(rows) != space.repeat:
-                raise InputError("name one scheduler to be tuned, or several one by one")
+                raise InputError("name one scheduler to tune, or several individually")
             failed = next((row["error"] for row in rows if row["error"] is not None), None)
             if failed is not None:
                 raise InputError(f"{name}: the default cannot be run: {failed}")
@@ -43,7 +43,7 @@ class Search:
                     raise InputError(f"{name}: `{goal}` has no value under the default")
         #: When runs of each workload are judged, ns.
         self.times = [problem.rungs(rows) for rows in self.defaults]
-        #: What each goal comes to by default, by workload.
+        #: Values of the objectives under the default, by workload.
         self.base = [
             [mean([problem.goal_values(row)[goal] for row in rows])
              for goal in range(len(problem.signs))]
@@ -71,8 +71,8 @@ class Search:
         known: list[Trial] | None = None,
         report: Callable[[int, int, float], bool] = lambda *_: False,
     ) -> list[Trial]:
-        """The trials of ``points``. With ``known`` ones runs end where they are worse than these
-        were; ``report(place, step, cost so far)`` says whether the rest is left out, too."""
+        """The trials of ``points``. With ``known`` trials, runs end where they are worse than
+        those; ``report(place, step, cost so far)`` says whether the rest is left out, too."""
         problem = self.problem
         costs: list[list[list[float]]] = [[] for _ in points]
         violations = [[-math.inf] * len(problem.constraints) for _ in points]
@@ -120,7 +120,7 @@ class Search:
         ]
 
     def _costs(self, workload: int, rows: list[dict[str, Any]], failed: bool) -> list[float]:
-        """The goals over the default's on a workload."""
+        """The objectives on a workload, relative to the default's values."""
         values = [self.problem.goal_values(row) for row in rows]
         return [
             math.inf if failed
@@ -131,8 +131,8 @@ class Search:
     def _cost_at(
         self, workload: int, judged: list[Judged], rung: int, before: list[float]
     ) -> float:
-        """What settings cost so far, whose runs end at a rung of a workload: with those of the
-        workloads before."""
+        """Cost so far of settings whose runs end at a rung of a workload, including the costs on
+        earlier workloads."""
         values = [one.passed[rung] for one in judged if rung < len(one.passed)]
         there = mean([value for value in values if value is not None])
         return mean([*before, ratio(self.problem.signs[0], there, self.base[workload][0])])
@@ -146,7 +146,7 @@ def _between(low: float, high: float, part: float, log: bool, whole: bool) -> fl
 
 
 def _suggest(problem: Problem, trial: Any) -> Point:
-    """A point of an Optuna trial; what depends on another is derived from it."""
+    """A point of an Optuna trial; dependent values are derived."""
     point: Point = []
     for place, (name, values, ends) in enumerate(problem.axes):
         only = problem.only[place]
@@ -173,7 +173,7 @@ def _suggest(problem: Problem, trial: Any) -> Point:
 
 
 def optuna() -> Any:
-    """The library, which is asked for where it is needed only."""
+    """Imports the library when it is needed."""
     try:
         import optuna as library
     except ImportError as error:
@@ -190,7 +190,7 @@ def _sampler(library: Any, name: str, seed: int, problem: Problem) -> Any:
 
     limits = constraints if problem.constraints else None
     with warnings.catch_warnings():
-        # That these are called experimental is known.
+        # These are known to be experimental.
         warnings.simplefilter("ignore")
         if name == "tpe":
             return library.samplers.TPESampler(
@@ -205,7 +205,7 @@ def _sampler(library: Any, name: str, seed: int, problem: Problem) -> Any:
             choices = [axis for axis, values, _ in problem.axes if values is not None]
             if choices:
                 raise InputError(
-                    f'sampler="cmaes" takes numbers only, and {choices[0]} is a choice; give a '
+                    f'sampler="cmaes" supports numbers only, and {choices[0]} is a choice; give a '
                     "range for it, or another sampler"
                 )
             try:
@@ -222,7 +222,7 @@ def study(
     search: Search, name: str, budget: int, batch: int, seed: int, storage: Any, key: str,
     prune: bool,
 ) -> list[Trial]:
-    """A search with Optuna: asks for a batch, runs it on all cores, tells."""
+    """A search with Optuna: gets a batch, runs it on all cores, reports the results."""
     library = optuna()
     problem = search.problem
     count = len(problem.signs)
@@ -235,12 +235,12 @@ def study(
     if storage is not None:
         _end_dead(made)
     while True:
-        # Others may share the storage: what they tried counts, too.
+        # Other processes may share the storage: their trials count, too.
         finished = [it for it in made.get_trials(deepcopy=False) if "trial" in it.user_attrs]
         trials = [Trial(**it.user_attrs["trial"]) for it in finished][:budget]
         if len(trials) >= budget:
             return trials
-        # Made anew for each batch, so that a search that was interrupted goes on as it would have.
+        # Created again for each batch, so that an interrupted search continues identically.
         drawn = random.Random(f"{seed} {len(trials)}").randrange(2**32)
         made.sampler = _sampler(library, name, drawn, problem)
         with warnings.catch_warnings():
@@ -258,14 +258,14 @@ def study(
 
 
 def _end_dead(made: Any) -> None:
-    """Ends the trials that processes of this machine had begun which are no more."""
+    """Ends trials that were begun by processes of this machine which no longer exist."""
     failed = optuna().trial.TrialState.FAIL
     for trial in made.get_trials(deepcopy=False):
         if trial.state.is_finished():
             continue
         node, process = trial.user_attrs.get("process", [None, 0])
         if node is None:
-            # Who begins one says so an instant later.
+            # A process registers its trial an instant after beginning it.
             started = trial.datetime_start
             if started is None or datetime.datetime.now() - started < _BEGINNING:
                 continue
@@ -309,14 +309,14 @@ def _tell(
             continue
         penalty = 0.0
         if "CmaEs" in type(made.sampler).__name__:
-            # It knows no constraints.
+            # This sampler does not support constraints.
             penalty = 10 * sum(max(it, 0.0) for it in result.violations)
         made.tell(trial, [min(cost + penalty, 1e9) for cost in result.costs])
     return results
 
 
 def one_at_a_time(search: Search, budget: int) -> list[Trial]:
-    """One-dimensional search: each axis in turn, the others as they were best so far."""
+    """One-dimensional search: each axis in turn, with the best values so far of the others."""
     problem = search.problem
     trials: list[Trial] = []
     best = problem.default()

@@ -1,4 +1,4 @@
-"""What can be run, read from what users give: files, dicts, tasks, benchmarks."""
+"""Loads read from user input: files, dicts, tasks, benchmarks."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
-#: What :func:`schedlab.run` takes as a workload.
+#: A workload that :func:`schedlab.run` accepts.
 WorkloadLike: TypeAlias = "PathLike | Mapping[str, Any] | Task | Workload | Iterable[Task]"
 
 
 def refuse_beside(
     function: Callable[..., Any], name: Any, given: Mapping[str, Any], *but: str
 ) -> None:
-    """Refuses arguments beside a file that says all itself: whatever of ``given`` is not as
-    ``function`` has it by default. ``but``: what may be given all the same."""
+    """Refuses arguments next to a file that specifies everything: those of ``given`` that differ
+    from the defaults of ``function``, except those in ``but``."""
     parameters = inspect.signature(function).parameters
     for one, value in given.items():
         known = parameters.get(one)
         default = None if known is None else known.default
         if one not in but and value is not default and value != default:
-            raise InputError(f"{name} says what is run: {one} cannot be given beside it")
+            raise InputError(f"{name} specifies the runs: {one} cannot be given with it")
 
 
 def source(path: PathLike) -> dict[str, str]:
-    """A file with its text, as plans hold it."""
+    """A file with its text, in the format of plans."""
     if not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"{path!r} is no file; give its path")
+        raise InputError(f"{path!r} is not a file; give its path")
     name = os.fspath(path)
     return {"file": name, "text": _native.read_text(name)}
 
@@ -50,9 +50,9 @@ def source(path: PathLike) -> dict[str, str]:
 def noted_beside(
     trace: str, groups: PathLike | None = None, side: PathLike | None = None
 ) -> dict[str, dict[str, str]]:
-    """What files beside a recorded trace say of it: ``groups``, in which groups tasks were, and
-    ``side``, what ``schedlab record`` noted. None: the file that lies beside the trace, if there is
-    one; "none": leaves it out."""
+    """The files next to a recorded trace: ``groups`` with the groups of tasks, and ``side`` with
+    the notes of ``schedlab record``. None: the file next to the trace, if there is one; "none": no
+    file."""
     found = _native.beside_trace(trace)
     chosen = {
         "groups": groups if groups is not None else found[0],
@@ -71,7 +71,7 @@ def benchmark_names() -> list[str]:
 
 
 def setting(value: Any) -> str:
-    """A value as the command line takes it; of several a list with commas."""
+    """A value in the format of the command line; several values as a list with commas."""
     if isinstance(value, bool):
         return str(int(value))
     if hasattr(value, "tolist"):
@@ -81,11 +81,11 @@ def setting(value: Any) -> str:
         return str(value)
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return ",".join(setting(one) for one in value)
-    raise InputError(f"{value!r} is no value: give a number, a text, or a list of them")
+    raise InputError(f"{value!r} is not a value: give a number, a text, or a list of them")
 
 
 def _json(workload: Mapping[str, Any]) -> str:
-    """A dict as JSON; NumPy's numbers as numbers."""
+    """A dict as JSON, with NumPy's numbers as numbers."""
     try:
         return json.dumps(dict(workload), indent=1, default=lambda value: value.tolist())
     except (AttributeError, TypeError, ValueError) as error:
@@ -93,11 +93,11 @@ def _json(workload: Mapping[str, Any]) -> str:
 
 
 def load(workload: WorkloadLike, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """``workload`` as a plan's load; from a plan's file the whole plan, ``{"plan": ...}``."""
+    """``workload`` as a plan's load; for a plan's file the whole plan, ``{"plan": ...}``."""
     if parameters is not None and not isinstance(parameters, Mapping):
         raise InputError(f"parameters is {parameters!r}; it must be a dict")
     if parameters and not isinstance(workload, (str, os.PathLike)):
-        raise InputError("parameters are a benchmark's, and this is a workload")
+        raise InputError("parameters apply to benchmarks, and this is a workload")
     if isinstance(workload, Task):
         workload = Workload(workload)
     if isinstance(workload, Workload):
@@ -112,7 +112,7 @@ def load(workload: WorkloadLike, parameters: Mapping[str, Any] | None) -> dict[s
     if isinstance(workload, Iterable):
         return load(Workload(*workload), parameters)
     raise InputError(
-        f"{workload!r} is no workload: give a file, a dict in rt-app's language, a benchmark's "
+        f"{workload!r} is not a workload: give a file, a dict in rt-app's language, a benchmark's "
         "name, or tasks"
     )
 
@@ -120,14 +120,16 @@ def load(workload: WorkloadLike, parameters: Mapping[str, Any] | None) -> dict[s
 def _load_named(name: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
     if name in benchmark_names() and not os.path.exists(name):
         if wrong := [key for key in parameters or {} if not isinstance(key, str)]:
-            raise InputError(f"parameters: {wrong[0]!r} is no name of a parameter")
+            raise InputError(f"parameters: {wrong[0]!r} is not the name of a parameter")
         given = [[key.rstrip("_"), setting(value)] for key, value in (parameters or {}).items()]
         return {"benchmark": {"name": name, "parameters": given}}
     if not os.path.exists(name) and os.path.sep not in name and "." not in name:
         names = ", ".join(benchmark_names())
-        raise InputError(f"{name}: there is no such file, and no such benchmark; there are {names}")
+        raise InputError(
+            f"{name}: there is no such file, and no such benchmark; the benchmarks are {names}"
+        )
     if parameters:
-        raise InputError(f"{name}: parameters are a benchmark's, and this is a file")
+        raise InputError(f"{name}: parameters apply to benchmarks, and this is a file")
     if _native.is_trace(name):
         asked = {"name": name, **noted_beside(name)}
         return {"workload": {"file": name, "text": _native.trace_workload(name, json.dumps(asked))}}
@@ -138,7 +140,7 @@ def _load_named(name: str, parameters: Mapping[str, Any] | None) -> dict[str, An
 
 
 def _beside(plan: dict[str, Any], file: str) -> dict[str, Any]:
-    """The plan, with objects of sched_ext policies that lie beside its file named from here."""
+    """The plan, with paths of sched_ext objects next to its file resolved from here."""
     directory = os.path.dirname(file)
 
     def named(scheduler: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Many runs of one workload in which something varies: :func:`sweep`."""
+"""Many runs of one workload with varying parts: :func:`sweep`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ._sweep_plot import SweepPlots
 
-#: What varies without a dot in its name; any other name is a tunable's, or what ``set`` takes.
+#: Names without a dot that may vary; any other name is a tunable's, or accepted by ``set``.
 _BARE = ("scheduler", "cpus", "machine", "hz", "seed", "duration")
 
 
@@ -41,25 +41,25 @@ def axis(name: str, values: Any) -> dict[str, Any]:
     if isinstance(values, Mapping):
         return {"name": full, **{key: _plain(value) for key, value in values.items()}}
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InputError(f"{name}: {values!r} is no list of values, and no range")
+        raise InputError(f"{name}: {values!r} is neither a list of values nor a range")
     return {"name": full, "values": [_plain(value) for value in values]}
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """A value in JSON's types."""
     if hasattr(value, "item"):
         value = value.item()
     if not isinstance(value, (str, int, float, type(None))):
-        raise InputError(f"{value!r} is no value that can vary: give a number or a text")
+        raise InputError(f"{value!r} cannot vary: give a number or a text")
     if isinstance(value, float) and not math.isfinite(value):
-        raise InputError(f"{value} is no number that can be used")
+        raise InputError(f"{value} is not a finite number")
     if isinstance(value, bool):
         return int(value)
     return value
 
 
 def sobol(space: Any, samples: int, seed: int) -> list[list[Any]]:
-    """So many points of Sobol's sequence, scrambled by ``seed``."""
+    """The given number of points of Sobol's sequence, scrambled by ``seed``."""
     try:
         from scipy.stats import qmc
     except ImportError as error:
@@ -67,18 +67,18 @@ def sobol(space: Any, samples: int, seed: int) -> list[list[Any]]:
             'sample="sobol" needs SciPy, which is not installed: pip install scipy'
         ) from error
     with warnings.catch_warnings():
-        # That a power of two has better balance is in the documentation.
+        # The better balance of powers of two is documented.
         warnings.simplefilter("ignore", UserWarning)
         parts = qmc.Sobol(len(space.axes()), scramble=True, rng=seed).random(samples)
     return space.at(np.minimum(parts, 1 - 1e-12).tolist())  # type: ignore[no-any-return]
 
 
 def space_of(form: dict[str, Any], beside: str = "") -> Any:
-    """The engine's space of a form (a dict, as ``docs/sweeps.md`` has it)."""
+    """The engine's space for a form (a dict as in ``docs/sweeps.md``)."""
     if form.get("sample") == "sobol" and "points" not in form:
         samples = form.get("samples")
         if not isinstance(samples, int) or samples < 1:
-            raise InputError("samples is missing: how many points?")
+            raise InputError("samples is missing: give the number of points")
         drawn = {**form, "sample": "latin"}
         space = _native.Space.made(json.dumps(drawn), beside)
         points = sobol(space, samples, form.get("sample_seed", 1))
@@ -110,46 +110,47 @@ def sweep(
     progress: bool | None = None,
     **plan: Any,
 ) -> Sweep:
-    """Runs a workload many times, with anything in it varied.
+    """Runs a workload many times, with any part of it varied.
 
     Parameters
     ----------
     workload
-        What :func:`schedlab.run` takes; or a sweep's file (TOML, or the same as JSON), which says
-        all itself.
+        As for :func:`schedlab.run`; or the file of a sweep (TOML, or the same as JSON), which
+        specifies everything.
     grid
-        What varies, and over what: ``{"sched_latency_ns": [6e6, 24e6], "cpus": range(1, 5),
+        The axes and their values: ``{"sched_latency_ns": [6e6, 24e6], "cpus": range(1, 5),
         "workload.tasks.video.run": {"from": 1000, "to": 9000, "steps": 5}}``. Names are those of
-        ``docs/sweeps.md``; one without a dot is a tunable, or what ``set`` of :func:`run` takes.
+        ``docs/sweeps.md``; one without a dot is a tunable, or accepted by ``set`` of :func:`run`.
     schedulers
-        Under what each point is run. (``"scheduler"`` in ``grid`` varies it, too.)
+        Schedulers under which each point is run. (``"scheduler"`` in ``grid`` varies it, too.)
     metrics
-        What is told of each run: ids of ``docs/metrics.md``, ``"key_wakeup_latency_p99(audio)"``,
-        ``"p99 wakeup latency of audio"``, ``"figure(time)"`` of a benchmark, and arithmetic with
-        them; a name before it (``"lag = burst_lag_max / 1ms"``) is the column's. Times are ns.
+        Metrics reported for each run: ids of ``docs/metrics.md``,
+        ``"key_wakeup_latency_p99(audio)"``, ``"p99 wakeup latency of audio"``, ``"figure(time)"``
+        of a benchmark, and arithmetic with them. A name in front (``"lag = burst_lag_max / 1ms"``)
+        is that of the column. Times are ns.
     sample, samples, sample_seed
         ``"grid"``: every combination; ``"random"``, ``"latin"`` (a Latin hypercube), ``"sobol"``
-        (needs SciPy): so many points. The same seed gives the same points.
+        (needs SciPy): a number of points. The same seed gives the same points.
     points
-        The points themselves: a value for each entry of ``grid``.
+        Explicit points: a value for each entry of ``grid``.
     repeat, seed
-        With how many seeds each point is run, and the first of them.
+        Number of seeds with which each point is run, and the first seed.
     engine
-        ``"threads"``: in this process, on all cores. ``"ray"``, ``"dask"``: on a cluster, one
-        started on this machine or that at ``address``; a Dask client, or an executor of
+        ``"threads"``: in this process, on all cores. ``"ray"``, ``"dask"``: on a cluster, either
+        started on this machine or at ``address``; a Dask client, or an executor of
         ``concurrent.futures``. All give the same bytes. (Scripts that start local clusters need
         ``if __name__ == "__main__":``.)
     workers
-        So many threads, or workers of a local cluster; default: one for each core.
+        Number of threads, or of workers of a local cluster; default: one for each core.
     out
-        A directory for the results, in parts (Parquet or CSV), each written when it is whole. A
-        sweep that was interrupted goes on there, unless ``resume`` is False.
+        A directory for the results, in parts (Parquet or CSV), each written when it is complete.
+        An interrupted sweep continues there, unless ``resume`` is False.
     parts, part_runs
-        ``"parquet"`` or ``"csv"``; about so many runs in a part.
+        ``"parquet"`` or ``"csv"``; approximate number of runs in a part.
     progress
-        Whether to show on standard error how far it is; default: if that is a terminal.
+        Whether to show progress on standard error; default: if that is a terminal.
     plan
-        What :func:`schedlab.run` takes besides: ``cpus``, ``machine``, ``set``, ``duration`` ...
+        Other arguments of :func:`schedlab.run`: ``cpus``, ``machine``, ``set``, ``duration`` ...
 
     Raises
     ------
@@ -172,20 +173,20 @@ def sweep(
         fixed = {"scheduler": schedulers, "seed": seed, **plan}
         for name in names:
             if fixed.get(name) is not None:
-                raise InputError(f"{name} varies, and is given besides; leave one of them out")
+                raise InputError(f"{name} varies, and is also given; leave one of them out")
         if points is not None and (sample != "grid" or samples is not None):
-            raise InputError("points are given: they cannot be drawn, too (sample, samples)")
+            raise InputError("points are given: sample and samples have no effect; leave them out")
         if sample == "grid" and sample_seed != 1:
-            raise InputError("sample_seed has no effect on a grid, which has nothing drawn")
+            raise InputError("sample_seed has no effect on a grid, which is not random")
         if "record" in plan:
-            raise InputError("a sweep records no slices: leave record out")
+            raise InputError("a sweep does not record slices: leave record out")
         if "scheduler" in names and schedulers is None:
             schedulers = [str(value) for value in form["axis"][names.index("scheduler")]["values"]]
         made, policies = make(
             workload, schedulers, repeat=repeat, seed=seed, record=False, **plan
         )
         if policies:
-            raise InputError("a policy in Python is run by schedlab.run(), not in a sweep")
+            raise InputError("a policy written in Python cannot be swept; use schedlab.run()")
         form["plan"] = made
         if metrics:
             form["metrics"] = listed(metrics, "metrics")
@@ -209,7 +210,7 @@ def sweep(
 
 
 def _says_all(name: str) -> bool:
-    """Whether a file is a sweep's, and not a workload's."""
+    """Whether a file describes a sweep, and not a workload."""
     if name.endswith(".toml"):
         return True
     if not name.endswith(".json") or not os.path.isfile(name):
@@ -222,7 +223,7 @@ def _says_all(name: str) -> bool:
 
 
 def read_file(name: str, metrics: str | Sequence[str] = ()) -> Any:
-    """The space of a sweep's file."""
+    """The space in the file of a sweep."""
     text = _native.read_text(name)
     form = json.loads(_native.toml_json(name, text))
     if not metrics and form.get("sample") != "sobol":
@@ -243,7 +244,7 @@ def execute(
     parts: str | None = None,
     progress: bool | None = None,
 ) -> Sweep:
-    """Makes all runs of a space that are not there yet."""
+    """Makes all missing runs of a space."""
     form = parts or _native.part_form()
     workers = count(workers, "workers")
     store = None
@@ -274,7 +275,7 @@ def execute(
 
 
 class _Progress:
-    """How far a sweep is, in a line of standard error: time left, best so far."""
+    """Progress of a sweep in a line on standard error: time left, best result so far."""
 
     def __init__(self, space: Any, parts: int, asked: bool | None) -> None:
         self.space = space
@@ -314,8 +315,8 @@ class _Progress:
 class Sweep:
     """The results of a sweep: a row for each run.
 
-    Columns: ``point``, ``repetition``, ``seed``, ``scheduler``, what varied, ``end``, ``error``
-    (None: it went well), and what was asked for. Times are ns.
+    Columns: ``point``, ``repetition``, ``seed``, ``scheduler``, the axes, ``end``, ``error`` (None
+    for a successful run), and the requested metrics. Times are ns.
     """
 
     def __init__(self, space: Any, form: str, parts: list[bytes]) -> None:
@@ -334,27 +335,27 @@ class Sweep:
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Title of the sweep."""
         return self._space.title  # type: ignore[no-any-return]
 
     @property
     def columns(self) -> list[str]:
-        """The columns' names."""
+        """Names of the columns."""
         return list(self._columns)
 
     @property
     def axes(self) -> list[str]:
-        """What varied."""
+        """Names of the axes."""
         return [name for name, _, _ in self._space.axes()]
 
     @property
     def metrics(self) -> list[str]:
-        """What was asked for of each run."""
+        """Names of the requested metrics."""
         return [name for name, _, _ in self._space.metrics()]
 
     @property
     def failed(self) -> list[dict[str, Any]]:
-        """The rows of the runs that came to nothing."""
+        """The rows of the runs that failed."""
         return [row for row in self.rows() if row["error"] is not None]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -363,9 +364,10 @@ class Sweep:
         return [dict(zip(names, row)) for row in zip(*self._columns.values())]
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
-        """A column as an array; what is not known is NaN."""
+        """A column as an array; unknown values are NaN."""
         if name not in self._columns:
-            raise InputError(f"there is no column {name}; there are {', '.join(self._columns)}")
+            known = ", ".join(self._columns)
+            raise InputError(f"there is no column {name}; the columns are {known}")
         values = self._columns[name]
         if self._kinds[name] == "text":
             return np.array(values, dtype=object)
@@ -409,7 +411,7 @@ class Sweep:
         return polars.DataFrame(series)
 
     def to_csv(self) -> str:
-        """All rows as CSV, the bytes that ``schedlab sweep --format csv`` prints."""
+        """All rows as CSV, identical to the output of ``schedlab sweep --format csv``."""
         return self._space.shown(self._form, self._parts, "csv")  # type: ignore[no-any-return]
 
     def table(self) -> str:
@@ -425,8 +427,8 @@ class Sweep:
         write(path, self.page())
 
     def summary(self) -> list[dict[str, Any]]:
-        """A row for each point and scheduler: of every metric the mean over seeds under its name,
-        and half of the 95 % confidence interval (Student's t; None of one seed) as ``NAME ±``."""
+        """A row for each point and scheduler: for every metric, the mean over seeds under its name,
+        and half of the 95 % confidence interval (Student's t; None for one seed) as ``NAME ±``."""
         result = []
         for point, scheduler, means in self._space.summary(self._form, self._parts):
             row: dict[str, Any] = {"point": point}
@@ -443,13 +445,13 @@ class Sweep:
         if metric is None:
             goals = [name for name, which in known.items() if which != "neither"]
             if not goals:
-                raise InputError("of no metric it is known which value is better; name one")
+                raise InputError("no metric has a better direction; name one")
             metric = goals[0]
         if metric not in known:
-            raise InputError(f"there is no metric {metric}; there are {', '.join(known)}")
+            raise InputError(f"there is no metric {metric}; the metrics are {', '.join(known)}")
         better = better or known[metric]
         if better not in ("less", "more"):
-            raise InputError(f'{metric}: say which is better: better="less" or better="more"')
+            raise InputError(f'{metric}: specify better="less" or better="more"')
         return metric, better
 
     def best(self, metric: str | None = None, *, better: str | None = None) -> dict[str, Any]:
@@ -462,8 +464,8 @@ class Sweep:
         return min(rows, key=lambda row: sign * row[metric])
 
     def pareto(self, *metrics: str) -> list[dict[str, Any]]:
-        """The rows of :meth:`summary` that no other beats in one of ``metrics`` without losing in
-        another."""
+        """The Pareto front: the rows of :meth:`summary` that no other row improves in one of
+        ``metrics`` without being worse in another."""
         goals = [self._better(metric, None) for metric in metrics or self.metrics[:2]]
         rows = [row for row in self.summary() if all(row[name] is not None for name, _ in goals)]
 
@@ -483,7 +485,7 @@ class Sweep:
 
     @property
     def plot(self) -> SweepPlots:
-        """Pictures of it, with matplotlib: ``plot.curve()``, ``plot.heatmap()``,
+        """Plots, with matplotlib: ``plot.curve()``, ``plot.heatmap()``,
         ``plot.pareto()``."""
         from ._sweep_plot import SweepPlots
 

@@ -1,4 +1,4 @@
-"""Pictures of a sweep, with matplotlib."""
+"""Plots of a sweep, with matplotlib."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _axes(ax: Any) -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise InputError(
-            'pictures need matplotlib, which is not installed: pip install "schedlab[matplotlib]"'
+            'plots need matplotlib, which is not installed: pip install "schedlab[matplotlib]"'
         ) from error
     return plt.subplots(layout="constrained")[1] if ax is None else ax
 
@@ -25,7 +25,7 @@ def _mean(values: list[float]) -> float:
 
 
 class SweepPlots:
-    """Each draws into the matplotlib Axes ``ax``, or new ones, and returns them."""
+    """Each method draws into the matplotlib Axes ``ax``, or new ones, and returns them."""
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
@@ -39,16 +39,16 @@ class SweepPlots:
     def curve(
         self, x: str | None = None, y: str | None = None, *, by: str | None = None, ax: Any = None
     ) -> Any:
-        """``y`` (a metric) over ``x`` (what varied), a curve for each value of ``by`` (default:
-        the scheduler); means over what else varied, with 95 % confidence intervals over seeds
-        where nothing else did."""
+        """``y`` (a metric) over ``x`` (an axis), a curve for each value of ``by`` (default: the
+        scheduler); means over the other axes, with 95 % confidence intervals over seeds if there
+        are no other axes."""
         x, y = self._names(x, y)
         by = by or ("scheduler" if x != "scheduler" else self._sweep.axes[-1])
         ax = _axes(ax)
         groups: dict[Any, dict[Any, list[tuple[float, float | None]]]] = {}
         for row in self._sweep.summary():
             if x not in row or y not in row or by not in row:
-                raise InputError(f"there is no {x}, {y} or {by}; there are {', '.join(row)}")
+                raise InputError(f"there is no {x}, {y} or {by}; the columns are {', '.join(row)}")
             if row[y] is not None and row[x] is not None:
                 at = groups.setdefault(row[by], {}).setdefault(row[x], [])
                 at.append((row[y], row[f"{y} ±"]))
@@ -68,10 +68,10 @@ class SweepPlots:
     def heatmap(
         self, x: str | None = None, y: str | None = None, z: str | None = None, *, ax: Any = None
     ) -> Any:
-        """``z`` (a metric) by colour over two of what varied; means over all else."""
+        """``z`` (a metric) as colour over two axes; means over the other axes."""
         axes = self._sweep.axes
         if len(axes) < 2 and (x is None or y is None):
-            raise InputError("a heat map needs two things that varied")
+            raise InputError("a heat map needs two axes")
         x, y, z = x or axes[0], y or axes[1], z or self._sweep.metrics[0]
         ax = _axes(ax)
         cells: dict[tuple[Any, Any], list[float]] = {}
@@ -90,7 +90,7 @@ class SweepPlots:
         return ax
 
     def pareto(self, x: str | None = None, y: str | None = None, *, ax: Any = None) -> Any:
-        """All points over two metrics, and those that no other beats, joined."""
+        """All points over two metrics, with the Pareto front as a line."""
         metrics = self._sweep.metrics
         if len(metrics) < 2 and (x is None or y is None):
             raise InputError("a Pareto front needs two metrics")

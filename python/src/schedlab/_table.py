@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """A table. Times are whole ns (int64) and end in ``_ns``; what is not known is null.
+    """A table. Times are whole ns (int64) and end in ``_ns``; unknown values are null.
 
-    polars, pyarrow, pandas (3) and DuckDB take it as it is, over the Arrow capsule interface;
+    polars, pyarrow, pandas (3) and DuckDB import it directly through the Arrow capsule interface;
     ``table["start_ns"]`` is a column as a numpy array.
     """
 
@@ -27,7 +27,7 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The columns' names, in order."""
+        """Names of the columns, in order."""
         return self._native.columns
 
     @property
@@ -43,7 +43,7 @@ class Table:
         return f"<{self._name}: {rows} rows of {columns} columns: {', '.join(self.columns)}>"
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
-        """A column as an array: of numbers without a copy if all are known, else with NaN."""
+        """A column as an array: numbers without a copy if all are known, otherwise with NaN."""
         numbers = self._native.numbers(name)
         if numbers is not None:
             return np.asarray(numbers)
@@ -72,14 +72,14 @@ class Table:
         return {name: self.column(name) for name in self.columns}
 
     def to_arrow(self) -> Any:
-        """It as a pyarrow Table, without a copy."""
+        """The table as a pyarrow Table, without a copy."""
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """It as a pandas DataFrame; texts are categories, numbers of which some are unknown
-        are ``Int64``."""
+        """The table as a pandas DataFrame; texts become categories, and numbers with unknown
+        values become ``Int64``."""
         import pandas
 
         frame = {}
@@ -96,7 +96,7 @@ class Table:
         return pandas.DataFrame(frame, copy=False)
 
     def to_polars(self) -> polars.DataFrame:
-        """It as a polars DataFrame."""
+        """The table as a polars DataFrame."""
         import polars
 
         return polars.DataFrame(self)

@@ -23,7 +23,7 @@ _POLICIES = {
 
 
 class _Phase:
-    """Events in their order, with how often they are gone through."""
+    """A sequence of events, with its number of repetitions."""
 
     def __init__(self, name: str, loop: int | None) -> None:
         self.name = name
@@ -41,26 +41,26 @@ class _Phase:
         for kind, value in events:
             number = counts.get(kind, 0)
             counts[kind] = number + 1
-            # Events are known by what their keys begin with; keys must differ.
+            # The beginning of a key identifies the event; keys must differ.
             out[f"{kind}{number}" if number else kind] = value
         return out
 
 
 class Task:
-    """A task, or several alike: what it does, said in the order in which it does it.
+    """A task, or several equal ones: its actions, in the order of the calls.
 
     Every method returns a new task, so that one can be made from another::
 
         video = Task("video").every("40ms").run("6ms")
         heavy = video.called("heavy").run("4ms").nice(5).instances(2)
 
-    A task goes on for ever unless :meth:`times` says how often. Times are texts with their units
-    (``"6ms"``) or timedeltas, and whole microseconds, as in rt-app.
+    A task repeats forever unless :meth:`times` specifies how often. Times are texts with units
+    (``"6ms"``) or timedeltas, in whole microseconds, as in rt-app.
     """
 
     def __init__(self, name: str) -> None:
         if not name or not isinstance(name, str):
-            raise InputError(f"a task is called {name!r}; it must have a name, a text")
+            raise InputError(f"the name of a task is {name!r}; it must be a text")
         self._name = name
         self._instances: int | None = None
         self._properties: dict[str, Any] = {}
@@ -69,7 +69,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """Its name: of several alike they are ``name-0``, ``name-1`` ..."""
+        """Name of the task; several equal ones are called ``name-0``, ``name-1`` ..."""
         return self._name
 
     def __repr__(self) -> str:
@@ -89,16 +89,16 @@ class Task:
         (new._properties if first else new._phases[-1].properties)[name] = value
         return new
 
-    # What it is.
+    # Attributes.
 
     def called(self, name: str) -> Task:
-        """The same task under another name."""
+        """The same task with another name."""
         new = self._copy()
         new._name = Task(name)._name
         return new
 
     def instances(self, number: int) -> Task:
-        """So many of it; 0: none before somebody forks it."""
+        """Number of instances; 0: none before a task forks it."""
         new = self._copy()
         new._instances = whole(number, "instances", 0)
         return new
@@ -116,7 +116,9 @@ class Task:
         ordinary = [one for one in _POLICIES if one != "deadline"]
         if name not in ordinary:
             names = ", ".join(ordinary)
-            raise InputError(f"there is no policy {name!r}; there are {names}, and deadline()")
+            raise InputError(
+                f"there is no policy {name!r}; the policies are {names}, and deadline()"
+            )
         new = self._property("policy", _POLICIES[name])
         if priority is None:
             return new
@@ -135,11 +137,11 @@ class Task:
         return new
 
     def slice(self, length: Time) -> Task:
-        """The slice that it asks EEVDF for (kernels from 6.12 on)."""
+        """The slice that it requests from EEVDF (kernels from 6.12)."""
         return self._property("dl-runtime", time_us(length, "slice"))
 
     def cpus(self, *cpus: int) -> Task:
-        """The CPUs it may run on; from 0."""
+        """The CPUs on which it may run; from 0."""
         if not cpus:
             raise InputError("cpus: name at least one CPU")
         return self._property("cpus", [whole(cpu, "a CPU", 0) for cpu in cpus])
@@ -151,21 +153,21 @@ class Task:
         return self._property("taskgroup", path)
 
     def delay(self, time: Time) -> Task:
-        """It starts so much later."""
+        """Delay of its start."""
         new = self._copy()
         new._properties["delay"] = time_us(time, "delay")
         return new
 
-    # What it does.
+    # Actions.
 
     def times(self, number: int) -> Task:
-        """It goes through all of it so often, and ends."""
+        """Number of passes through its actions, after which it ends."""
         new = self._copy()
         new._loop = whole(number, "times", 1)
         return new
 
     def phase(self, name: str, times: int = 1) -> Task:
-        """What follows is a phase of its own, gone through ``times`` times in each round."""
+        """Begins a phase, which is repeated ``times`` times in each pass."""
         _named(name, "phase")
         new = self._copy()
         loop = whole(times, "times", 1)
@@ -179,10 +181,10 @@ class Task:
         return new
 
     def every(self, period: Time, absolute: bool = False) -> Task:
-        """All of it once in every period: it sleeps until the next one begins.
+        """Repeats all actions once in every period: the task sleeps until the next one begins.
 
-        A round that is late is not left out: the next begins at once. ``absolute``: periods are
-        counted from the start, however late rounds are, instead of from when it was late.
+        A late pass is not skipped: the next begins at once. ``absolute``: periods are counted from
+        the start, however late passes are, instead of from the late one.
         """
         new = self._copy()
         timer: dict[str, Any] = {"ref": "unique", "period": time_us(period, "period")}
@@ -192,11 +194,11 @@ class Task:
         return new
 
     def run(self, time: Time) -> Task:
-        """Computes, so long as it takes on a CPU at full capacity."""
+        """Computes for this time at a CPU's full capacity."""
         return self._event("run", time_us(time, "run"))
 
     def runtime(self, time: Time) -> Task:
-        """Computes until so much time has passed, whoever had the CPU meanwhile."""
+        """Computes until this time has passed, even if other tasks had the CPU meanwhile."""
         return self._event("runtime", time_us(time, "runtime"))
 
     def sleep(self, time: Time) -> Task:
@@ -204,40 +206,40 @@ class Task:
         return self._event("sleep", time_us(time, "sleep"))
 
     def lock(self, mutex: str) -> Task:
-        """Takes a mutex."""
+        """Locks a mutex."""
         return self._event("lock", _named(mutex, "mutex"))
 
     def unlock(self, mutex: str) -> Task:
-        """Gives a mutex back."""
+        """Unlocks a mutex."""
         return self._event("unlock", _named(mutex, "mutex"))
 
     def wait(self, condition: str, mutex: str) -> Task:
-        """Waits for a condition, giving up the mutex meanwhile."""
+        """Waits for a condition, with the mutex unlocked meanwhile."""
         names = {"ref": _named(condition, "condition"), "mutex": _named(mutex, "mutex")}
         return self._event("wait", names)
 
     def signal(self, condition: str) -> Task:
-        """Wakes one that waits for a condition."""
+        """Wakes one task that waits for a condition."""
         return self._event("signal", _named(condition, "condition"))
 
     def broadcast(self, condition: str) -> Task:
-        """Wakes all that wait for a condition."""
+        """Wakes all tasks that wait for a condition."""
         return self._event("broad", _named(condition, "condition"))
 
     def barrier(self, name: str) -> Task:
-        """Waits until all who name the barrier have come to it."""
+        """Waits until all tasks that name the barrier have arrived."""
         return self._event("barrier", _named(name, "barrier"))
 
     def post(self, semaphore: str) -> Task:
-        """Adds one to a semaphore, which wakes one that waits for it."""
+        """Posts a semaphore, which wakes one task that waits for it."""
         return self._event("sem_post", _named(semaphore, "semaphore"))
 
     def acquire(self, semaphore: str) -> Task:
-        """Takes one from a semaphore, and waits if there is none."""
+        """Waits for a post of a semaphore."""
         return self._event("sem_wait", _named(semaphore, "semaphore"))
 
     def suspend(self) -> Task:
-        """Sleeps until somebody resumes it."""
+        """Sleeps until another task resumes it."""
         return self._event("suspend", self._name)
 
     def resume(self, task: str | Task) -> Task:
@@ -249,11 +251,11 @@ class Task:
         return self._event("yield", "")
 
     def fork(self, task: str | Task) -> Task:
-        """Starts one more thread of a task."""
+        """Starts another thread of a task."""
         return self._event("fork", _named(getattr(task, "name", task), "task"))
 
     def to_dict(self) -> dict[str, Any]:
-        """It as rt-app's language has it."""
+        """The task in rt-app's language."""
         out: dict[str, Any] = {}
         if self._instances is not None:
             out["instance"] = self._instances
@@ -269,9 +271,9 @@ class Task:
 class Workload:
     """Tasks that run together.
 
-    ``duration`` is how long, in whole seconds, as rt-app has it (shorter runs: ``duration`` of
-    :func:`schedlab.run`); without it they run until all have ended. ``priority_inheritance``:
-    mutexes lend the priority of those who wait.
+    ``duration`` is in whole seconds, as in rt-app (for shorter runs, use ``duration`` of
+    :func:`schedlab.run`); without it the tasks run until all have ended. ``priority_inheritance``:
+    mutexes lend the priority of waiting tasks.
     """
 
     def __init__(
@@ -288,17 +290,17 @@ class Workload:
             elif isinstance(one, Iterable):
                 self.tasks.extend(one)
             else:
-                raise InputError(f"{one!r} is no Task")
+                raise InputError(f"{one!r} is not a Task")
         for one in self.tasks:
             if not isinstance(one, Task):
-                raise InputError(f"{one!r} is no Task")
+                raise InputError(f"{one!r} is not a Task")
         if not self.tasks:
             raise InputError("a workload must have at least one task")
         names = [task.name for task in self.tasks]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
             raise InputError(
-                f"two tasks are called {sorted(twice)[0]!r}; instances() makes more of one"
+                f"two tasks are called {sorted(twice)[0]!r}; use instances() for several equal ones"
             )
         self.name = _named(name, "name")
         self.duration_s: int | None = None
@@ -306,7 +308,7 @@ class Workload:
             seconds, rest = divmod(time_ns(duration, "duration"), 10**9)
             if rest or not seconds:
                 raise InputError(
-                    f"duration is {duration!r}; rt-app's language has whole seconds: give the "
+                    f"duration is {duration!r}; rt-app's language takes whole seconds: give the "
                     "duration to run() instead"
                 )
             self.duration_s = seconds
@@ -320,7 +322,7 @@ class Workload:
         return f"<Workload {self.name}: {', '.join(task.name for task in self.tasks)}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """It as rt-app's language has it."""
+        """The workload in rt-app's language."""
         out: dict[str, Any] = {}
         settings: dict[str, Any] = {}
         if self.duration_s is not None:
@@ -333,11 +335,11 @@ class Workload:
         return out
 
     def to_json(self) -> str:
-        """It as an rt-app file's text, which runs on a real machine, too."""
+        """The text of an rt-app file, which also runs on a real machine."""
         return json.dumps(self.to_dict(), indent=2) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it as an rt-app file, over what is there."""
+        """Writes an rt-app file; an existing one is overwritten."""
         write(path, self.to_json())
 
 

@@ -1,4 +1,4 @@
-"""Searching for the settings that are best for a load: :func:`tune`."""
+"""Searches for the best settings for a load: :func:`tune`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from ._tuning import Trial, Tuning
 from ._units import count, whole
 from ._verdict import edges, front, importance, verdict
 
-#: Held-out seeds begin so far behind those that were searched on.
+#: Distance of held-out seeds from those of the search.
 HELD_OUT_SEEDS_FROM = 1_000_000
 
 SAMPLERS = ("tpe", "cmaes", "nsga2", "random", "one_at_a_time")
 
 
 def _list(value: Any, what: str) -> list[Any]:
-    """Of none, one or several."""
+    """A list of no, one or several texts."""
     if value is None:
         return []
     if isinstance(value, (str, os.PathLike, Mapping, Task, Workload)) or callable(value):
@@ -77,41 +77,44 @@ def tune(
     Parameters
     ----------
     workloads
-        What is searched on: what :func:`schedlab.run` takes, one or several; or a tuning's file
-        (``.toml``), which says all itself.
+        The workloads of the search: as for :func:`schedlab.run`, one or several; or the file of a
+        tuning (``.toml``), which specifies everything.
     schedulers
-        Who is tuned; of several the scheduler is searched for, too, and the first is the default.
+        The schedulers to tune; with several, the scheduler is searched for, too, and the first is
+        the default.
     objective
         ``"minimize p99 wakeup latency of audio subject to throughput of cc >= 95 % of default"``;
-        several make several goals. A callable gets the metrics of a run by name (name them by
-        ``metrics``) and returns what is to be small. Goals count as parts of the default's.
+        several texts are several objectives. A callable receives the metrics of a run by name (name
+        them in ``metrics``) and returns a value to minimize. Objectives are relative to the
+        default's values.
     space
-        What may be changed, as ``grid`` of :func:`schedlab.sweep` has it: ranges (``from``, ``to``,
-        ``scale``) and lists. ``at_most`` names another entry, above which it never is; ``only``
-        the schedulers that it is of.
+        The settings that may change, as ``grid`` of :func:`schedlab.sweep`: ranges (``from``,
+        ``to``, ``scale``) and lists. ``at_most`` names another entry as an upper bound; ``only``
+        names the schedulers to which the entry applies.
     subject_to
-        More constraints.
+        Further constraints.
     budget
-        So many settings are tried, and as many by each of ``yardsticks``.
+        Number of settings that are tried, also by each of ``yardsticks``.
     seeds, held_out, held_out_seeds
-        With how many seeds each workload is run in the search; the workloads (default: the same)
-        and the number of seeds by which the result is judged, none of them searched on.
+        Number of seeds with which each workload is run in the search; the workloads (default: the
+        same) and the number of seeds by which the result is judged, none of them used in the
+        search.
     seed
-        Of the search: the same seed gives the same result.
+        Seed of the search: the same seed gives the same result.
     sampler
-        ``"tpe"`` (the default), ``"cmaes"`` (numbers only), ``"nsga2"`` (the default of several
-        goals), ``"random"``, ``"one_at_a_time"`` (one-dimensional search).
+        ``"tpe"`` (the default), ``"cmaes"`` (numbers only), ``"nsga2"`` (the default for several
+        objectives), ``"random"``, ``"one_at_a_time"`` (one-dimensional search).
     yardsticks
-        Searches with the same budget to compare with: ``"random"``, ``"one_at_a_time"``.
+        Searches with the same budget for comparison: ``"random"``, ``"one_at_a_time"``.
     batch
-        So many settings are tried at a time, on all cores.
+        Number of settings that are tried at the same time, on all cores.
     prune
-        Whether settings that do badly are given up: in the middle of a run, at a quarter and at
-        half of its length, or before the next workload (worse than the median of those before).
+        Whether bad settings are given up: during a run, at a quarter and at half of its length, or
+        before the next workload (if they are worse than the median of earlier ones).
     storage
-        A file in which the search is kept (Optuna's journal); what is there goes on.
+        A file in which the search is kept (Optuna's journal); an existing search continues.
     plan
-        What :func:`schedlab.run` takes besides: ``cpus``, ``machine``, ``duration`` ...
+        Other arguments of :func:`schedlab.run`: ``cpus``, ``machine``, ``duration`` ...
 
     Raises
     ------
@@ -135,7 +138,7 @@ def tune(
             raise InputError(f"{name} cannot be given to a search: {why}")
     goals = _list(objective, "objective")
     if not goals:
-        raise InputError('objective is missing: what is to be had, as "minimize wait_mean"?')
+        raise InputError('objective is missing: give one, such as "minimize wait_mean"')
     for goal in goals:
         if not isinstance(goal, str) and not callable(goal):
             raise InputError(f"objective is {goal!r}; it must be a text, or a function")
@@ -151,12 +154,12 @@ def tune(
     yardsticks = _texts(yardsticks, "yardsticks")
     metrics = _texts(metrics, "metrics")
     if not isinstance(prune, bool):
-        raise InputError(f"prune is {prune!r}; it must be true or false")
+        raise InputError(f"prune is {prune!r}; it must be True or False")
     if title is not None and not isinstance(title, str):
         raise InputError(f"title is {title!r}; it must be a text")
     for name in (sampler, *yardsticks):
         if name not in SAMPLERS:
-            raise InputError(f"there is no sampler {name}; there are {', '.join(SAMPLERS)}")
+            raise InputError(f"there is no sampler {name}; the samplers are {', '.join(SAMPLERS)}")
     if sampler == "cmaes" and len(goals) > 1:
         raise InputError('sampler="cmaes" takes one objective; nsga2 takes several')
     budget, batch = whole(budget, "budget", 1), whole(batch, "batch", 1)
@@ -164,20 +167,20 @@ def tune(
     held_out_seeds = whole(held_out_seeds, "held_out_seeds", 1)
     seed = whole(seed, "seed", 0, 2**32 - 1)
     if space is not None and not isinstance(space, Mapping):
-        raise InputError(f"space is {space!r}; it must be a dict: what may be changed, and how")
+        raise InputError(f"space is {space!r}; it must be a dict of the settings that may change")
     optuna()
     names = [part.strip() for one in _texts(schedulers, "schedulers") for part in _split(one)]
     if not names:
-        raise InputError("schedulers are missing: which is tuned?")
+        raise InputError("schedulers are missing: name the one to tune")
     axes = [_axis(*item) for item in (space or {}).items()]
     for one in axes:
         if one["name"] in ("seed", "duration"):
             raise InputError(
-                f"axis {one['name']}: a search changes settings; this would change what they are "
-                "measured on"
+                f"axis {one['name']}: a search changes settings; this would change the workload or "
+                "the machine"
             )
     if not axes and len(names) < 2:
-        raise InputError("space is missing: what may be changed?")
+        raise InputError("space is missing: give the settings that may change")
     base: list[str] | None = names
     if len(names) > 1:
         axes.insert(0, {"name": "scheduler", "values": names})
@@ -188,7 +191,7 @@ def tune(
         for load in loads:
             made, policies = make(load, base, repeat=repeat, seed=first, record=False, **plan)
             if policies:
-                raise InputError("a policy in Python cannot be tuned")
+                raise InputError("a policy written in Python cannot be tuned")
             plans.append((_name(load), made))
         return Problem(plans, axes, objectives, constraints, callables, metrics, threads)
 
@@ -197,9 +200,9 @@ def tune(
         raise InputError("workloads are missing")
     searched = problem(loads, seeds, seed)
     held = problem(_list(held_out, "held_out") or loads, held_out_seeds, seed + HELD_OUT_SEEDS_FROM)
-    told = title or f"{', '.join(names)} for {', '.join(_name(load) for load in loads)}"
+    heading = title or f"{', '.join(names)} for {', '.join(_name(load) for load in loads)}"
     return _search_all(
-        told, searched, held, names[0], sampler, list(yardsticks), budget, batch, seed, storage,
+        heading, searched, held, names[0], sampler, list(yardsticks), budget, batch, seed, storage,
         prune, progress,
     )
 
@@ -250,7 +253,7 @@ def _search_all(
         if name == "one_at_a_time":
             trials[name] = one_at_a_time(search, budget)
         else:
-            # Random trials are not pruned: what matters is read off them.
+            # Random trials are not pruned: the importance of axes is computed from them.
             may = prune and name != "random"
             trials[name] = study(search, name, budget, batch, seed, journal, key, may)
     best = {name: min(list_, key=Trial.rank) for name, list_ in trials.items()}
@@ -259,14 +262,14 @@ def _search_all(
     warnings = edges(searched, best[sampler].point)
     own = verdicts[sampler]
     for metric, was, it in own.worse:
-        warnings.append(f"not asked for, and worse: {metric} {was:.4g} -> {it:.4g}")
+        warnings.append(f"side effect: {metric} is worse {was:.4g} -> {it:.4g}")
     for text, far in zip([one.text for one in held.constraints], own.violations):
         if far > 0:
             warnings.append(f"not met on held-out runs: {text} (off by {100 * far:.1f} %)")
     for name in yardsticks:
         mine, other = own.ratios[0], verdicts[name].ratios[0]
         if name != sampler and other[0] < mine[0]:
-            warnings.append(f"{name} found as good or better: {other[0]:.3f} of the default")
+            warnings.append(f"{name} found an equal or better result: {other[0]:.3f} of default")
     pool = trials.get("random") or [it for list_ in trials.values() for it in list_]
     return Tuning(
         title, searched.goals, [one.text for one in searched.constraints],
@@ -277,7 +280,7 @@ def _search_all(
 
 
 def _check_journal(path: str) -> None:
-    """That every line of a storage is one: Optuna does not say where it is damaged."""
+    """Checks that every line of a storage is valid: Optuna does not report where it is damaged."""
     if not os.path.isfile(path):
         return
     for number, line in enumerate(_native.read_text(path).splitlines(), 1):
@@ -285,24 +288,24 @@ def _check_journal(path: str) -> None:
             json.loads(line)
         except ValueError:
             raise InputError(
-                f"{path}:{number}: it is no storage of a search, or damaged here; name another "
+                f"{path}:{number}: it is not a storage of a search, or damaged here; name another "
                 "file, or remove the line", file=path, line=number
             ) from None
 
 
 def _identity(call: Any) -> str:
-    """What a goal that is a function does, so far as that can be told: another is another goal."""
+    """Identifies an objective that is a function, as far as possible, to detect changes."""
     code = getattr(call, "__code__", None)
     if code is None:
         return f"{type(call).__module__}.{type(call).__qualname__}"
-    told = [code.co_code.hex(), *code.co_names, *(
+    parts = [code.co_code.hex(), *code.co_names, *(
         repr(one) for one in code.co_consts if not hasattr(one, "co_code")
     )]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _split(names: str) -> list[str]:
-    """Names at commas, but not those in brackets."""
+    """Splits names at commas outside brackets."""
     parts, depth, start = [], 0, 0
     for at, c in enumerate(names):
         depth += (c == "[") - (c == "]")
@@ -346,7 +349,7 @@ def tune_file(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Tuning:
-    """Tunes what a file says (``docs/tuning.md``)."""
+    """Tunes according to a file (``docs/tuning.md``)."""
     text = _native.read_text(name)
     form = json.loads(_native.toml_json(name, text))
 
@@ -360,18 +363,18 @@ def tune_file(
                           column=column)
 
     def key_at(key: str) -> re.Match[str] | None:
-        """Where a key stands; one of a table as its head, too."""
+        """Finds a key; for a table, its head."""
         return re.search(rf"(?m)^\s*\[*\s*(?P<place>{re.escape(key)})\b", text)
 
     def axis_at(axis: str, number: int = 0) -> re.Match[str] | None:
-        """Where an axis is named, for the so-manieth time."""
+        """Finds the occurrence with this number of an axis's name."""
         form = rf"(?m)^\s*name\s*=\s*(?P<place>[\"']{re.escape(axis)}[\"'])"
         found = list(re.finditer(form, text))
         return found[number] if number < len(found) else None
 
     for key in form:
         if key not in _KEYS:
-            message = f"unknown key `{key}`; there are {', '.join(sorted(_KEYS))}"
+            message = f"unknown key `{key}`; the keys are {', '.join(sorted(_KEYS))}"
             raise wrong(message, key_at(key))
     for key in ("workloads", "objective"):
         if key not in form:
@@ -396,7 +399,7 @@ def tune_file(
         one = dict(one)
         called = one.pop("name", None)
         if not isinstance(called, str):
-            raise wrong("an [[axis]] has no name, or one that is no text", key_at("axis"))
+            raise wrong("an [[axis]] has no name, or one that is not a text", key_at("axis"))
         if called in space:
             raise wrong(f"there is an axis {called} already", axis_at(called, 1))
         space[called] = one

@@ -69,7 +69,7 @@ def _frame(title: str, x: str, y: str, body: str, ends: tuple[str, str, str, str
 
 
 def _progress(tuning: Tuning) -> str:
-    """The best cost so far of each search."""
+    """The lowest cost so far of each search."""
     lines: dict[str, list[float]] = {}
     for name, trials in tuning.trials.items():
         best, line = math.inf, []

@@ -1,4 +1,4 @@
-"""What a search for settings found: :class:`Tuning`."""
+"""Results of a search for settings: :class:`Tuning`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ._apply import command
 
-#: A value of each axis; None: as it is.
+#: A value of each axis; None: the default.
 Point: TypeAlias = "list[Any]"
 
 
@@ -17,13 +17,13 @@ class Trial:
     """Settings that were tried."""
 
     point: Point
-    #: The goals relative to the default, less is better; inf: it could not be run.
+    #: Objectives relative to the default, lower is better; inf: it could not be run.
     costs: list[float]
-    #: How far each constraint is violated, as a part of its limit; at most 0: it is met.
+    #: Violation of each constraint, as a fraction of its limit; at most 0: it is met.
     violations: list[float]
-    #: It was ended early: in the middle of a run, or before the last workload.
+    #: Whether it was ended early: during a run, or before the last workload.
     pruned: bool = False
-    #: By workload, seed and rung: the first goal's figure there; None: it had none.
+    #: By workload, seed and rung: value of the first objective; None: no value.
     passed: list[list[list[float | None]]] = field(default_factory=list)
 
     @property
@@ -32,30 +32,30 @@ class Trial:
         return all(violation <= 0 for violation in self.violations)
 
     def rank(self) -> tuple[bool, bool, float]:
-        """The least is the best: runs to its end, meets the constraints, costs least."""
+        """Sort key; the lowest is best: completed, constraints met, lowest cost."""
         worst = sum(max(violation, 0.0) for violation in self.violations)
         return (self.pruned, not self.met, worst if not self.met else sum(self.costs))
 
 
 @dataclass
 class Verdict:
-    """Settings against the default on held-out workloads and seeds."""
+    """Settings compared with the default on held-out workloads and seeds."""
 
-    #: Each goal over the default's: mean over workloads and seeds; half of its 95 % confidence
-    #: interval (Student's t over pairs with the same seed).
+    #: Each objective relative to the default: mean over workloads and seeds; half of its 95 %
+    #: confidence interval (Student's t over pairs with the same seed).
     ratios: list[tuple[float, float]]
-    #: The same for each workload: its name, and of each goal mean and half.
+    #: The same for each workload: its name, and mean and half interval of each objective.
     by_workload: list[tuple[str, list[tuple[float, float]]]]
-    #: How many pairs are better, of how many.
+    #: Number of pairs that are better, and number of pairs.
     better: tuple[int, int]
     violations: list[float]
-    #: What was not asked for and got worse: metric, default, with these settings.
+    #: Metrics that are not objectives and got worse: metric, default, with these settings.
     worse: list[tuple[str, float, float]]
 
     @property
     def is_better(self) -> bool:
-        """Whether it is better with confidence in one goal, worse in none, and meets the
-        constraints."""
+        """Whether one objective is better with confidence, none is worse, and the constraints are
+        met."""
         sure = any(mean + half < 1 for mean, half in self.ratios)
         none_worse = all(mean - half <= 1 for mean, half in self.ratios)
         return sure and none_worse and all(violation <= 0 for violation in self.violations)
@@ -63,7 +63,7 @@ class Verdict:
 
 @dataclass
 class Tuning:
-    """What a search found."""
+    """Results of a search."""
 
     title: str
     goals: list[str]
@@ -71,49 +71,50 @@ class Tuning:
     axes: list[str]
     scheduler: str
     sampler: str
-    #: All that was tried, by the search and by each yardstick.
+    #: All trials, by the search and by each yardstick.
     trials: dict[str, list[Trial]]
-    #: The best of each.
+    #: The best trial of each.
     best: dict[str, Trial]
     #: The same on held-out workloads and seeds.
     held_out: dict[str, Verdict]
-    #: Of several goals: the trials that no other beats.
+    #: For several objectives: the Pareto front.
     front: list[Trial]
-    #: How much of the variance of random trials each axis explains alone, 0 to 1.
+    #: Fraction of the variance of random trials that each axis alone explains, 0 to 1.
     importance: dict[str, float]
     warnings: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
     def found(self) -> bool:
-        """Whether what was found is better than the default, with confidence."""
+        """Whether the result is better than the default, with confidence."""
         return self.held_out[self.sampler].is_better
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The best settings; what is left as it is is not among them."""
+        """The best settings; those left at their defaults are omitted."""
         point = self.best[self.sampler].point
         return {name: value for name, value in zip(self.axes, point) if value is not None}
 
     @property
     def commands(self) -> list[str]:
-        """The best settings as one applies them to a machine."""
+        """The best settings as commands for a machine."""
         scheduler = str(self.settings.get("scheduler", self.scheduler))
         return [command(name, value, scheduler) for name, value in self.settings.items()]
 
     def report(self) -> str:
-        """All of it, as text."""
+        """All results as text."""
         lines = [self.title]
         tried = ", ".join(_tried(name, trials) for name, trials in self.trials.items())
         lines.append(f"tried: {tried}; {self.seconds:.0f} s")
         lines.append("")
         verdict = self.held_out[self.sampler]
         if self.found:
-            lines.append(f"better than the default on held-out runs: {_told(self.goals, verdict)}")
+            lines.append(f"better than the default on held-out runs: "
+                         f"{_relative(self.goals, verdict)}")
         else:
             lines.append("nothing better than the default was found")
             lines.append(f"the best of the search, on held-out runs: "
-                         f"{_told(self.goals, verdict)}")
+                         f"{_relative(self.goals, verdict)}")
         for name, own in verdict.by_workload:
             parts = ", ".join(f"{mean:.3f} ± {half:.3f}" for mean, half in own)
             lines.append(f"  {name}: {parts} of the default")
@@ -127,16 +128,16 @@ class Tuning:
             better = f"{held.better[0]} of {held.better[1]}"
             lines.append(f"{name:16}{searched:>12}{ratios:>18}{better:>14}  "
                          f"{met if self.constraints else '-'}")
-        lines.append("(goals as parts of the default's, less is better; ± is half of the 95 % "
+        lines.append("(goals relative to the default, lower is better; ± is half of the 95 % "
                      "confidence interval, Student's t over pairs of runs with the same seed)")
         if len(self.front) > 1:
-            lines.extend(["", f"what no other beats ({', '.join(self.goals)}):"])
+            lines.extend(["", f"Pareto front ({', '.join(self.goals)}):"])
             for trial in self.front[:12]:
                 costs = ", ".join(f"{cost:.3f}" for cost in trial.costs)
                 lines.append(f"  {costs}: {_settings(self.axes, trial.point)}")
         lines.extend(["", "settings:" if self.found else "settings of the best of the search:"])
         lines.extend(f"  {line}" for line in self.commands or ["none: the default"])
-        lines.extend(["", "what matters (part of the variance of random trials explained alone):"])
+        lines.extend(["", "importance (fraction of the variance of random trials):"])
         for name, part in sorted(self.importance.items(), key=lambda item: -item[1]):
             lines.append(f"  {part:5.2f}  {name}")
         if self.warnings:
@@ -145,7 +146,7 @@ class Tuning:
         return "\n".join(lines) + "\n"
 
     def to_pandas(self) -> Any:
-        """All that was tried, as a pandas DataFrame."""
+        """All trials as a pandas DataFrame."""
         import pandas
 
         rows = []
@@ -168,7 +169,7 @@ class Tuning:
         return f"<pre>{html.escape(self.report())}</pre>"
 
 
-def _told(goals: list[str], verdict: Verdict) -> str:
+def _relative(goals: list[str], verdict: Verdict) -> str:
     parts = [f"{goal}: {mean:.3f} ± {half:.3f} of the default's"
              for goal, (mean, half) in zip(goals, verdict.ratios)]
     return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""Times as users write them, and as people read them."""
+"""Times in the format of users, and as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._errors import InputError
 #: A time: a text with its unit ("6ms", "1.5s", "250us", "100ns"), or a timedelta.
 Time: TypeAlias = "str | datetime.timedelta"
 
-#: A moment or a length of a run: as :data:`Time`, or a number of seconds.
+#: A moment or a length of a run: a :data:`Time`, or a number of seconds.
 Moment: TypeAlias = "str | datetime.timedelta | float | int"
 
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
@@ -24,19 +24,19 @@ _FORM = re.compile(r"\s*(\d+)(?:\.(\d+))?\s*([a-zµ]+)\s*\Z")
 def time_ns(value: Time, what: str) -> int:
     """A time in ns. ``what`` is what messages call it.
 
-    Raises InputError for a number without a unit: nobody knows which was meant.
+    Raises InputError for a number without a unit: the unit would be ambiguous.
     """
     if isinstance(value, datetime.timedelta):
         return round(value / datetime.timedelta(microseconds=1)) * 1000
     if isinstance(value, str) and (found := _FORM.match(value)):
         whole, part, unit = found.groups(default="")
         if unit in _UNITS:
-            # In whole numbers: what is written is what is meant, to the nanosecond.
+            # In whole numbers: exact to the nanosecond.
             scaled: int = int(whole + part) * _UNITS[unit]
             scale: int = 10 ** len(part)
             ns, rest = divmod(scaled, scale)
             if rest:
-                raise InputError(f"{what} is {value!r}; there is nothing shorter than 1 ns")
+                raise InputError(f"{what} is {value!r}; the shortest time is 1 ns")
             return ns
     raise InputError(
         f"{what} is {value!r}; it must be a time with its unit, such as '6ms', '1.5s' or '250us'"
@@ -44,15 +44,15 @@ def time_ns(value: Time, what: str) -> int:
 
 
 def time_us(value: Time, what: str) -> int:
-    """A time in whole us, as rt-app counts."""
+    """A time in whole us, the unit of rt-app."""
     us, rest = divmod(time_ns(value, what), 1000)
     if rest:
-        raise InputError(f"{what} is {value!r}; rt-app's language counts in whole microseconds")
+        raise InputError(f"{what} is {value!r}; rt-app's language takes whole microseconds")
     return us
 
 
 def whole(value: Any, what: str, least: int = 0, most: int | None = None) -> int:
-    """A whole number, of NumPy's kinds, too."""
+    """A whole number, including NumPy's types."""
     if not isinstance(value, bool):
         try:
             number = operator.index(value)
@@ -83,7 +83,7 @@ def count(value: Any, what: str) -> int | None:
 
 
 def window_ns(between: tuple[Moment, Moment]) -> tuple[int, int]:
-    """From when to when, ns."""
+    """A window in ns."""
     if isinstance(between, str) or not isinstance(between, Iterable) or len(
         ends := list(between)
     ) != 2:
@@ -95,7 +95,7 @@ def window_ns(between: tuple[Moment, Moment]) -> tuple[int, int]:
 
 
 def shown(ns: float) -> str:
-    """A time as people read it: ``12.5 ms``."""
+    """Formats a time: ``12.5 ms``."""
     for unit, length in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
         if abs(ns) >= length:
             return f"{ns / length:.4g} {unit}"
@@ -103,5 +103,5 @@ def shown(ns: float) -> str:
 
 
 def at(ns: int) -> str:
-    """A moment of a run as people read it: ``2.345678 s``."""
+    """Formats a moment of a run: ``2.345678 s``."""
     return f"{ns / 1e9:.6f} s"

@@ -1,4 +1,4 @@
-"""How good the settings are that a search found: on held-out runs, and what matters of them."""
+"""Quality of the settings that a search found: on held-out runs, with the importance of axes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from . import _native
 from ._problem import BESIDES, Problem, mean, ratio
 from ._tuning import Point, Trial, Verdict, short
 
-#: Of these more is better.
+#: Metrics of which higher values are better.
 _MORE = ("throughput", "jain_backlogged")
 
-#: What got worse by less than this is not told.
+#: Relative deterioration below which a metric is not reported.
 WORSE = 0.05
 
-#: So near to an end of its range (a part of it) a value is at the edge.
+#: Distance from an end of its range, as a fraction of it, below which a value is at the edge.
 EDGE = 0.03
 
 
@@ -30,13 +30,13 @@ def spread(values: list[float]) -> tuple[float, float]:
 
 
 def verdict(problem: Problem, point: Point) -> Verdict:
-    """Settings against the default, run with the same seeds."""
+    """Compares settings with the default, run with the same seeds."""
     count = len(problem.signs)
     ratios: list[list[float]] = [[] for _ in range(count)]
     by_workload = []
     violations = [-math.inf] * len(problem.constraints)
     better = pairs = 0
-    told: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in BESIDES}
+    side_effects: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in BESIDES}
     for workload, (name, _) in enumerate(problem.spaces):
         default, mine = problem.runs(workload, [problem.default(), point])
         own: list[list[float]] = [[] for _ in range(count)]
@@ -51,7 +51,7 @@ def verdict(problem: Problem, point: Point) -> Verdict:
                 own[goal].append(value)
             pairs += 1
             better += sum(values) < count
-            for metric, (before, after) in told.items():
+            for metric, (before, after) in side_effects.items():
                 was, it = base[f"besides {metric}"], row[f"besides {metric}"]
                 if was is not None and it is not None:
                     before.append(was)
@@ -62,7 +62,7 @@ def verdict(problem: Problem, point: Point) -> Verdict:
         for which, worst in enumerate(violations):
             violations[which] = max(worst, problem.violation(which, mine, default))
     worse = []
-    for metric, (before, after) in told.items():
+    for metric, (before, after) in side_effects.items():
         was, it = mean(before), mean(after)
         if not before:
             continue
@@ -74,7 +74,7 @@ def verdict(problem: Problem, point: Point) -> Verdict:
 
 
 def importance(problem: Problem, trials: list[Trial]) -> dict[str, float]:
-    """How much of the variance of the cost's logarithm the means of an axis's bins explain."""
+    """Fraction of the variance of the cost's logarithm that the means of an axis's bins explain."""
     usable = [it for it in trials if not it.pruned and 0 < sum(it.costs) < 1e8]
     result: dict[str, float] = {}
     costs = [math.log(sum(it.costs)) for it in usable]
@@ -92,7 +92,7 @@ def importance(problem: Problem, trials: list[Trial]) -> dict[str, float]:
         between = math.fsum(
             len(group) * (mean(group) - mean(costs)) ** 2 for group in bins.values()
         )
-        # What bins of chance alone would explain is taken off.
+        # The fraction that random bins would explain is subtracted.
         chance = (len(bins) - 1) / max(len(costs) - 1, 1)
         part = between / total if total > 0 else 0.0
         result[name] = max(0.0, (part - chance) / max(1 - chance, 1e-9))
@@ -100,8 +100,8 @@ def importance(problem: Problem, trials: list[Trial]) -> dict[str, float]:
 
 
 def edges(problem: Problem, point: Point) -> list[str]:
-    """Values at the edge of their range: what lies behind it was not searched."""
-    told = []
+    """Values at the edge of their range, beyond which nothing was tried."""
+    found = []
     for place, (name, values, ends) in enumerate(problem.axes):
         value = point[place]
         if values is not None or value is None:
@@ -111,15 +111,15 @@ def edges(problem: Problem, point: Point) -> list[str]:
         bound = problem.at_most[place]
         if part >= 1 - EDGE or part <= EDGE:
             which = "upper" if part > 0.5 else "lower"
-            told.append(f"{name} is {short(value)}, at the {which} edge of its range "
-                        f"({short(low)} to {short(high)}): what lies beyond was not tried")
+            found.append(f"{name} is {short(value)}, at the {which} edge of its range "
+                         f"({short(low)} to {short(high)}): values beyond were not tried")
         elif bound is not None and point[bound] is not None and value >= 0.999 * point[bound]:
-            told.append(f"{name} is {short(value)}, as much as {problem.axes[bound][0]} allows")
-    return told
+            found.append(f"{name} is {short(value)}, the most that {problem.axes[bound][0]} permits")
+    return found
 
 
 def front(trials: list[Trial]) -> list[Trial]:
-    """The trials that no other beats in one goal without losing in another."""
+    """The Pareto front of the trials."""
     usable = sorted((it for it in trials if not it.pruned and it.met), key=lambda it: it.costs)
     unbeaten: list[Trial] = []
     for trial in usable:

@@ -1,4 +1,4 @@
-"""Whole undertakings: benchmarks, random worlds, golden schedules, experiments, traces."""
+"""Tasks of the engine: benchmarks, random worlds, golden schedules, experiments, traces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Bench:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """All of it as data: the document ``schedlab-bench/1`` (``docs/json-schema.md``)."""
+        """All results as data: the document ``schedlab-bench/1`` (``docs/json-schema.md``)."""
         document: dict[str, Any] = json.loads(self.to_json())
         return document
 
@@ -42,12 +42,12 @@ class Bench:
 
     @property
     def axes(self) -> dict[str, list[Any]]:
-        """The parameters of which there are several values."""
+        """The parameters with several values."""
         axes = [self.data["parameters"][place] for place in self.data["swept"]]
         return {axis["name"]: axis["values"] for axis in axes}
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A dict for every run: scheduler, values, seed, and every figure by name."""
+        """Yields a dict for each run: scheduler, values, seed, and every figure by name."""
         for point in self.data["points"]:
             values = dict(zip(self.axes, point["values"]))
             for run in point["runs"]:
@@ -59,17 +59,17 @@ class Bench:
                 yield {"scheduler": scheduler, **values, "seed": run["seed"], **figures}
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame: a row a run."""
+        """A pandas DataFrame with a row for each run."""
         import pandas
 
         return pandas.DataFrame(list(self.rows()))
 
     def to_json(self) -> str:
-        """The document, the very bytes that ``schedlab bench --format json`` writes."""
+        """The document, identical to the output of ``schedlab bench --format json``."""
         return self._native.to_json()
 
     def to_csv(self) -> str:
-        """All figures as CSV, as ``schedlab bench --format csv`` writes them."""
+        """All figures as CSV, identical to the output of ``schedlab bench --format csv``."""
         return self._native.to_csv()
 
     def _figure(self, name: str | None) -> str:
@@ -85,19 +85,19 @@ class Bench:
         return found
 
     def text(self, figure: str | None = None, width: int = 120) -> str:
-        """A figure as a table and a curve of text; default: the benchmark's first."""
+        """A figure as a table and a curve of text; default: the benchmark's first one."""
         name = self._figure(figure)
         return self._native.table(name, text_width(width)) + (self._native.curve(name, width) or "")
 
     def plot(self, figure: str | None = None, ax: Any = None) -> Any:
-        """A figure over the first parameter that has several values, with matplotlib: the median
-        over the seeds, a line for each scheduler and for each value of other parameters. Returns
+        """A plot of a figure over the first parameter with several values, with matplotlib: the
+        median over the seeds, a line for each scheduler and each value of other parameters. Returns
         the Axes."""
         from ._plot import _axes
 
         name = self._figure(figure)
         if not self.axes:
-            raise InputError("there is one point only; give a list for a parameter")
+            raise InputError("there is only one point; give a list for a parameter")
         axis = next(iter(self.axes))
         ax = _axes(ax, 7, 4)
         lines: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
@@ -146,17 +146,17 @@ def bench(
     threads: int | None = None,
     **parameters: Any,
 ) -> Bench:
-    """A benchmark with all values of its parameters under each scheduler.
+    """Runs a benchmark with all values of its parameters under each scheduler.
 
-    ``name`` may also be the file of a benchmark's plan (``schedlab bench ... --plan-out``), of
-    several at once, too; it says all there is to say then. ``parameters`` are the benchmark's own
-    (:func:`benchmarks` has them); a list or a range makes a curve:
+    ``name`` may also be the file of a benchmark's plan (``schedlab bench ... --plan-out``), or of
+    several benchmarks at once; such a file specifies everything. ``parameters`` are those of the
+    benchmark (:func:`benchmarks` lists them); a list or a range makes a curve:
     ``bench("hackbench", ["o_n", "o_1"], groups=range(25, 101, 25))``. The others are those of
     :func:`run`.
     """
     given = dict(locals())
     if not isinstance(name, (str, os.PathLike)):
-        raise InputError(f"{name!r} is no benchmark, and no file of a plan")
+        raise InputError(f"{name!r} is neither a benchmark nor the file of a plan")
     name = os.fspath(name)
     threads = count(threads, "threads")
     if name not in benchmark_names() and os.path.isfile(name):
@@ -166,7 +166,8 @@ def bench(
         prepared = _native.Prepared(json.dumps(plan), list(policies))
         return Bench(prepared, _native.Bench(prepared, threads))
     if name not in benchmark_names():
-        raise InputError(f"there is no benchmark {name}; there are {', '.join(benchmark_names())}")
+        known = ", ".join(benchmark_names())
+        raise InputError(f"there is no benchmark {name}; the benchmarks are {known}")
     plan, policies = make(
         name, schedulers, cpus=cpus, machine=machine, hz=hz, costs=costs, nohz=nohz, set=set,
         duration=duration, seed=seed, repeat=repeat, parameters=parameters,
@@ -176,7 +177,7 @@ def bench(
 
 
 class World(NamedTuple):
-    """What came of a scheduler's random worlds; ``broken`` is the first broken rule, or None."""
+    """Results of a scheduler's random worlds; ``broken`` is the first broken rule, or None."""
 
     scheduler: str
     worlds: int
@@ -190,9 +191,9 @@ def stress(
     first_seed: int = 0,
     threads: int | None = None,
 ) -> list[World]:
-    """Random machines and workloads under every rule that a scheduler has to keep.
+    """Runs random machines and workloads, and checks every rule that a scheduler must observe.
 
-    Each scheduler is run until it breaks a rule, or has been in all worlds.
+    Each scheduler runs until it breaks a rule, or has been in all worlds.
     """
     names, policies = schedulers_of(schedulers)
     first_seed = whole(first_seed, "first_seed", 0, 2**63)
@@ -203,8 +204,8 @@ def stress(
 
 
 class GoldenVerdict(NamedTuple):
-    """What came of a golden schedule. ``difference`` is where it differs first, None where every
-    slice agrees; ``error`` is why it could not be replayed."""
+    """Verdict about a golden schedule. ``difference`` is the first difference, None if all slices
+    agree; ``error`` is the reason why it could not be replayed."""
 
     file: str
     scheduler: str
@@ -216,14 +217,14 @@ class GoldenVerdict(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether every slice agrees."""
+        """Whether all slices agree."""
         return self.difference is None and self.error is None
 
 
 def verify(
     paths: PathLike | Iterable[PathLike], threads: int | None = None
 ) -> list[GoldenVerdict]:
-    """Replays golden schedules, files or directories of them: are schedulers true to the kernel?"""
+    """Replays golden schedules, files or directories, and compares schedulers with the kernel."""
     named = listed(paths, "paths")
     threads = count(threads, "threads")
     rows = _native.verify([os.fspath(path) for path in named], threads)
@@ -249,7 +250,7 @@ class Papers:
             Experiment(id, title, text, list(csv.DictReader(io.StringIO(table))))
             for (id, title, text), table in zip(experiments, values)
         ]
-        #: A row for each demand: what was published, what came out, the verdict.
+        #: A row for each demand: published result, simulated result, verdict.
         self.verdicts: list[dict[str, str]] = list(csv.DictReader(io.StringIO(verdicts)))
 
     def __str__(self) -> str:
@@ -269,7 +270,7 @@ def papers(
     """Runs published experiments again and judges them.
 
     ``ids``: an id, or the beginning of several; default: all, which takes minutes. ``reduced``:
-    fewer and smaller simulations. :func:`paper_ids` names them.
+    fewer and smaller simulations. :func:`paper_ids` lists the ids.
     """
     chosen = listed(ids, "ids")
     threads = count(threads, "threads")
@@ -277,7 +278,7 @@ def papers(
 
 
 def paper_ids() -> dict[str, str]:
-    """The published experiments: ids and titles."""
+    """Ids and titles of the published experiments."""
     return dict(_native.paper_ids())
 
 
@@ -289,23 +290,23 @@ class Replay:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """All of it as data (``docs/replay.md``)."""
+        """All results as data (``docs/replay.md``)."""
         document: dict[str, Any] = json.loads(self._document)
         return document
 
     @property
     def grade(self) -> str:
-        """How far the replay can be trusted."""
+        """Grade of confidence in the replay."""
         return str(self.data["grade"])
 
     @property
     def columns(self) -> list[dict[str, Any]]:
-        """What was recorded, its replay, and each other scheduler."""
+        """The recorded machine, its replay, and each other scheduler."""
         columns: list[dict[str, Any]] = self.data["columns"]
         return columns
 
     def to_json(self) -> str:
-        """The very bytes that ``schedlab replay --json`` writes."""
+        """The document, identical to the output of ``schedlab replay --json``."""
         return self._document
 
     def __repr__(self) -> str:
@@ -333,18 +334,19 @@ def replay(
     duration: Moment | None = None,
     threads: int | None = None,
 ) -> Replay:
-    """What a recorded machine would have done under other schedulers (``docs/replay.md``).
+    """Predicts what a recorded machine would have done under other schedulers (``docs/replay.md``).
 
-    ``trace``: what perf, ftrace or trace-cmd recorded. ``recorded``, ``hz``: the scheduler and the
-    ticks of that machine; ``changes``: of tasks, as ``"nice make +10"``; ``groups``: a file that
-    says in which groups tasks were; ``side``: what ``schedlab record`` noted (None: the files that
-    lie beside the trace, if there are any; "none": without them); ``counted``: whoever comes first
-    wakes a sleeper, instead of whom the trace saw; ``open_arrivals``: what interrupts end comes at
-    its time (a server's requests), instead of taking its time; ``seeds``: how often each is run.
+    ``trace``: recorded by perf, ftrace or trace-cmd. ``recorded``, ``hz``: the scheduler and the
+    ticks of that machine; ``changes``: changes of tasks, as ``"nice make +10"``; ``groups``: a file
+    with the groups of tasks; ``side``: notes of ``schedlab record`` (None: the files next to the
+    trace, if there are any; "none": without them); ``counted``: the first possible waker wakes a
+    sleeper, instead of the recorded one; ``open_arrivals``: events of interrupts come at their
+    recorded times (a server's requests), instead of after recorded delays; ``seeds``: number of
+    runs of each.
     """
     names, policies = schedulers_of(schedulers if isinstance(schedulers, str) else list(schedulers))
     if policies:
-        raise InputError("a trace is replayed under schedulers by name, not under a policy")
+        raise InputError("a trace is replayed under named schedulers only, not under a policy")
     path = os.fspath(trace)
     asked: dict[str, Any] = {
         "name": path, "schedulers": [name for name in names if name],

@@ -1,6 +1,6 @@
-"""What the program ``schedlab`` starts Python for: ``python -m schedlab.engine sweep|tune FILE``.
+"""Entry point of the program ``schedlab``: ``python -m schedlab.engine sweep|tune FILE``.
 
-The program passes its own options on; people type ``schedlab sweep`` and ``schedlab tune``.
+The program passes on its own options; users call ``schedlab sweep`` and ``schedlab tune``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _tune(arguments: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; its exit status."""
+    """Runs a command, and returns its exit status."""
     parser = argparse.ArgumentParser(prog="schedlab")
     commands = parser.add_subparsers(required=True)
     sweep = commands.add_parser("sweep")
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         kept = getattr(given, "output", None) or getattr(given, "storage", None)
-        where = f"what is done is in {kept}; the same command goes on there" if kept else (
+        where = f"results are kept in {kept}; the same command continues there" if kept else (
             "nothing is kept"
         )
         print(f"schedlab: interrupted: {where}", file=sys.stderr)

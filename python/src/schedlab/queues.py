@@ -1,7 +1,7 @@
 """Queues for policies: :class:`Fifo`, :class:`PriorityArray`, :class:`Tree`.
 
-All hold each task at most once, give them out in an order that the same run always has, and skip,
-if they are told a CPU, tasks that may not run there.
+Each contains a task at most once and has a deterministic order. With a CPU as argument, tasks that
+may not run there are skipped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._policy import PolicyTask
+    from ._policy_task import PolicyTask
 
 
 class Fifo:
@@ -33,21 +33,21 @@ class Fifo:
         self._tasks.move_to_end(task, last=False)
 
     def first(self, cpu: int | None = None) -> PolicyTask | None:
-        """The task at the front, of those that may run on ``cpu``; None if there is none."""
+        """The frontmost task that may run on ``cpu``; None if there is none."""
         for task in self._tasks:
             if cpu is None or task.may_run_on(cpu):
                 return task
         return None
 
     def pop(self, cpu: int | None = None) -> PolicyTask | None:
-        """Takes out what :meth:`first` answers."""
+        """Takes out the task that :meth:`first` returns."""
         task = self.first(cpu)
         if task is not None:
             del self._tasks[task]
         return task
 
     def remove(self, task: PolicyTask) -> None:
-        """Takes out a task, if it is in it."""
+        """Takes out a task, if it is in the queue."""
         self._tasks.pop(task, None)
 
     def __contains__(self, task: object) -> bool:
@@ -61,7 +61,7 @@ class Fifo:
 
 
 class PriorityArray:
-    """A FIFO for each of ``levels`` priorities; 0 goes first."""
+    """A FIFO for each of ``levels`` priorities; 0 is the highest."""
 
     def __init__(self, levels: int = 140) -> None:
         self._queues = [Fifo() for _ in range(levels)]
@@ -85,20 +85,20 @@ class PriorityArray:
         return None
 
     def pop(self, cpu: int | None = None) -> PolicyTask | None:
-        """Takes out what :meth:`first` answers."""
+        """Takes out the task that :meth:`first` returns."""
         task = self.first(cpu)
         if task is not None:
             self.remove(task)
         return task
 
     def remove(self, task: PolicyTask) -> None:
-        """Takes out a task, if it is in it."""
+        """Takes out a task, if it is in the array."""
         level = self._level.pop(task, None)
         if level is not None:
             self._queues[level].remove(task)
 
     def level(self, task: PolicyTask) -> int:
-        """The level that a task stands on."""
+        """The level of a task."""
         return self._level[task]
 
     def __contains__(self, task: object) -> bool:
@@ -113,10 +113,10 @@ class PriorityArray:
 
 
 class Tree:
-    """Tasks sorted by a key, the smallest first; among equals who came first.
+    """Tasks sorted by a key, the smallest first; equal keys in the order of insertion.
 
-    ``key`` is asked when a task is added: who changes what it is made of takes the task out
-    before, and adds it again.
+    ``key`` is evaluated when a task is added. To change its inputs, take the task out first, and
+    add it again.
     """
 
     def __init__(self, key: Callable[[PolicyTask], Any]) -> None:
@@ -126,7 +126,7 @@ class Tree:
         self._count = 0
 
     def push(self, task: PolicyTask) -> None:
-        """Adds a task at its place."""
+        """Inserts a task according to its key."""
         if task in self._place:
             raise ValueError(f"{task} is in the tree already")
         self._count += 1
@@ -139,7 +139,7 @@ class Tree:
         cpu: int | None = None,
         where: Callable[[PolicyTask], bool] | None = None,
     ) -> PolicyTask | None:
-        """The task with the smallest key, of those that may run on ``cpu`` and fit ``where``."""
+        """The task with the smallest key that may run on ``cpu`` and satisfies ``where``."""
         for _, _, task in self._sorted:
             if (cpu is None or task.may_run_on(cpu)) and (where is None or where(task)):
                 return task
@@ -150,14 +150,14 @@ class Tree:
         cpu: int | None = None,
         where: Callable[[PolicyTask], bool] | None = None,
     ) -> PolicyTask | None:
-        """Takes out what :meth:`first` answers."""
+        """Takes out the task that :meth:`first` returns."""
         task = self.first(cpu, where)
         if task is not None:
             self.remove(task)
         return task
 
     def remove(self, task: PolicyTask) -> None:
-        """Takes out a task, if it is in it."""
+        """Takes out a task, if it is in the tree."""
         place = self._place.pop(task, None)
         if place is not None:
             del self._sorted[bisect.bisect_left(self._sorted, place, key=lambda row: row[:2])]

@@ -10,7 +10,7 @@ from ._work import stress
 
 
 class Broken(AssertionError):
-    """A scheduler broke a rule in a random world. ``seed`` makes that world again."""
+    """A scheduler broke a rule in a random world. ``seed`` reproduces that world."""
 
     def __init__(self, what: _native.BrokenRule) -> None:
         before = "\n  ".join(what.before)
@@ -20,16 +20,16 @@ class Broken(AssertionError):
             f"check_policy({what.scheduler.split('@')[0]}, first_seed={what.seed}, worlds=1)\n"
             f"the last events before:\n  {before}"
         )
-        #: Which world: ``check_policy(policy, first_seed=seed, worlds=1)`` makes it again.
+        #: Seed of the world: ``check_policy(policy, first_seed=seed, worlds=1)`` reproduces it.
         self.seed: int = what.seed
         #: The rule that was broken.
         self.rule: str = what.rule
-        #: When, ns of virtual time.
+        #: Virtual time of the violation, ns.
         self.at_ns: int = what.at_ns
 
 
 class Checked(NamedTuple):
-    """What a scheduler was run in without breaking a rule."""
+    """Worlds in which a scheduler broke no rule."""
 
     scheduler: str
     worlds: int
@@ -42,13 +42,14 @@ def check_policy(
     first_seed: int = 0,
     threads: int | None = None,
 ) -> Checked:
-    """Runs a policy in random worlds under every rule that a scheduler has to keep.
+    """Runs a policy in random worlds, and checks every rule that a scheduler must observe.
 
-    Each seed makes a machine of random size and a workload of hogs, sleepers, tasks that wake each
-    other, fork, change attributes and affinity. At every event it is checked that only runnable
-    tasks run, each on one CPU and where it may, that nobody is lost, that CPU time adds up, that
-    whom ``why()`` names is picked, that what ``promises()`` says is kept, and that the same world
-    comes to the same. Raises :class:`Broken` with the seed of the first world that is not so.
+    Each seed makes a machine of random size and a workload of hogs, sleepers, and tasks that wake
+    each other, fork, and change attributes and affinity. At every event it is checked that only
+    runnable tasks run, each on one CPU and where it may; that no task is lost; that CPU time adds
+    up; that the task that ``why()`` names is picked; that the promises of ``promises()`` are kept;
+    and that the same world gives the same result. Raises :class:`Broken` with the seed of the first
+    world in which a check fails.
     """
     ran = stress(policy, worlds, first_seed, threads)
     for one in ran:

@@ -3,7 +3,7 @@
 use schedlab_core::SchedAttr;
 use std::io;
 
-/// The kernel's `struct sched_attr` as it was at first, 48 bytes: all that is needed here.
+/// The kernel's `struct sched_attr` in its first version, 48 bytes: sufficient here.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct KernelAttr {
@@ -23,7 +23,7 @@ const _: () = assert!(SIZE == 48);
 /// SCHED_FLAG_RESET_ON_FORK: children begin as ordinary tasks of nice value 0.
 const RESET_ON_FORK: u64 = 1;
 
-/// What the kernel says of a thread.
+/// Scheduling attributes of a thread as the kernel reports them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Attr {
     /// The kernel's number of the policy.
@@ -32,15 +32,16 @@ pub struct Attr {
     pub nice: i32,
     /// Real-time priority.
     pub priority: u32,
-    /// Budget of a deadline task, slice of a fair one (6.12 and later; earlier kernels say 0), ns.
+    /// Budget of a deadline task, slice of a fair one (6.12 and later; earlier kernels report 0),
+    /// ns.
     pub runtime_ns: u64,
 }
 
-/// Sets policy, priority and slice or deadline figures of the calling thread. `resets`: threads
-/// that it makes begin as ordinary ones.
+/// Sets policy, priority, and slice or deadline parameters of the calling thread. `resets`: threads
+/// that it creates begin as ordinary ones.
 ///
 /// # Errors
-/// The kernel's: EPERM where a right is missing, EBUSY where deadline tasks do not fit, EINVAL.
+/// The kernel's: EPERM for a missing right, EBUSY if deadline tasks do not fit, EINVAL.
 pub fn set_attr(attr: &SchedAttr, resets: bool) -> io::Result<()> {
     let wanted = KernelAttr {
         size: SIZE,
@@ -58,10 +59,10 @@ pub fn set_attr(attr: &SchedAttr, resets: bool) -> io::Result<()> {
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What the kernel has for the calling thread.
+/// Reads the scheduling attributes of the calling thread.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub fn get_attr() -> io::Result<Attr> {
     let mut is = KernelAttr::default();
     // SAFETY: the kernel writes at most the given number of bytes to the pointer, which is the size
@@ -73,8 +74,8 @@ pub fn get_attr() -> io::Result<Attr> {
     Ok(Attr { policy: is.policy, nice: is.nice, priority: is.priority, runtime_ns: is.runtime_ns })
 }
 
-/// The kernel's base slice: what an ordinary thread without a slice of its own has, ns. None where
-/// the kernel does not say (before 6.12).
+/// The kernel's base slice: the slice of an ordinary thread that has not set one, ns. `None`: the
+/// kernel does not report it (before 6.12).
 pub fn base_slice_ns() -> Option<u64> {
     let attr = get_attr().ok()?;
     let is_fair = [libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE]

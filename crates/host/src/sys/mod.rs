@@ -1,5 +1,5 @@
-//! System calls that no library wraps safely, each behind a safe face. The only place of the
-//! project with unsafe code: every block says why it is sound.
+//! System calls that no library wraps safely, each behind a safe interface. The only place in the
+//! project with unsafe code; every block states why it is sound.
 
 #[allow(unsafe_code)]
 mod attr;
@@ -9,13 +9,13 @@ mod ring;
 mod usage;
 
 pub use attr::{base_slice_ns, get_attr, set_attr};
-pub use ring::{SwitchRing, Whose, count_switches};
+pub use ring::{CounterScope, SwitchRing, count_switches};
 pub use usage::{lock_a_page, parent_process, switches_of_this_thread};
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::io;
 
-/// CLOCK_MONOTONIC, ns. No system call: the vDSO answers.
+/// CLOCK_MONOTONIC, ns. Not a system call: the vDSO answers.
 #[inline]
 pub fn now_ns() -> u64 {
     ns_of(clock_gettime(ClockId::Monotonic))
@@ -31,7 +31,7 @@ fn ns_of(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A point in time for the kernel.
+/// A point in time in the kernel's form.
 pub fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
 }
@@ -39,7 +39,7 @@ pub fn timespec(ns: u64) -> Timespec {
 /// Sleeps until CLOCK_MONOTONIC shows `until_ns`.
 pub fn sleep_until(until_ns: u64) {
     let until = timespec(until_ns);
-    // Whatever interrupts the sleep, the point in time stays.
+    // Whatever interrupts the sleep, the point in time stays the same.
     while rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until)
         == Err(rustix::io::Errno::INTR)
     {}
@@ -53,7 +53,7 @@ pub fn thread_id() -> i32 {
 /// Binds the calling thread to these CPUs.
 ///
 /// # Errors
-/// The kernel's: none of them is there, or may be used.
+/// The kernel's: none of the CPUs exists, or may be used.
 pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
     let mut set = rustix::thread::CpuSet::new();
     for &cpu in cpus {
@@ -68,7 +68,7 @@ pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
 /// The CPUs that the calling thread may use.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub fn affinity() -> io::Result<Vec<u32>> {
     let set = rustix::thread::sched_getaffinity(None)?;
     let all = 0..rustix::thread::CpuSet::MAX_CPU;

@@ -1,7 +1,7 @@
-//! `perf_event_open(2)` for a thread's own context switches, and the ring buffer that they come in.
+//! `perf_event_open(2)` for a thread's own context switches, and their ring buffer.
 //!
-//! The ring is shared with the kernel: it writes records and moves `data_head`, the thread reads
-//! them and moves `data_tail`. One thread has one ring and drains it itself.
+//! The ring is shared with the kernel: the kernel writes records and moves `data_head`, the thread
+//! reads them and moves `data_tail`. One thread owns one ring and drains it itself.
 
 use crate::switches::{Switch, parse};
 use std::fs::File;
@@ -55,7 +55,7 @@ const SAMPLE_ID_ALL: u64 = 1 << 18;
 const USE_CLOCKID: u64 = 1 << 25;
 const CONTEXT_SWITCH: u64 = 1 << 26;
 
-/// `perf_event_open(2)`: `thread` 0 is the calling one, -1 all; `cpu` -1 any.
+/// `perf_event_open(2)`: `thread` 0 is the calling one, -1 is all; `cpu` -1 is any.
 fn open(attr: &EventAttr, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
     let flags = FLAG_CLOEXEC;
     // SAFETY: the kernel reads `size` bytes at the pointer, those of `attr`, alive until the call
@@ -66,16 +66,16 @@ fn open(attr: &EventAttr, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just given this descriptor to us; nobody else has it.
+    // SAFETY: the kernel has just given this descriptor to this process; no other object owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-/// Whose context switches are counted.
+/// The context switches that are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Whose {
-    /// The calling thread's, as far as user space sees them.
+pub enum CounterScope {
+    /// Those of the calling thread, as far as user space observes them.
     OwnWithoutKernel,
-    /// The calling thread's.
+    /// Those of the calling thread.
     Own,
     /// Those of all tasks on a CPU.
     OnCpu(u32),
@@ -84,9 +84,10 @@ pub enum Whose {
 /// Counts context switches by the kernel's software counter while `during` runs.
 ///
 /// # Errors
-/// The kernel's: EACCES or EPERM where it is forbidden.
-pub fn count_switches(whose: Whose, during: impl FnOnce()) -> io::Result<u64> {
-    let flags = if whose == Whose::OwnWithoutKernel { EXCLUDE_KERNEL | EXCLUDE_HV } else { 0 };
+/// The kernel's: EACCES or EPERM if counting is forbidden.
+pub fn count_switches(whose: CounterScope, during: impl FnOnce()) -> io::Result<u64> {
+    let flags =
+        if whose == CounterScope::OwnWithoutKernel { EXCLUDE_KERNEL | EXCLUDE_HV } else { 0 };
     let attr = EventAttr {
         kind: TYPE_SOFTWARE,
         size: SIZE,
@@ -95,7 +96,7 @@ pub fn count_switches(whose: Whose, during: impl FnOnce()) -> io::Result<u64> {
         ..EventAttr::default()
     };
     let event = match whose {
-        Whose::OnCpu(cpu) => open(&attr, -1, cpu as i32)?,
+        CounterScope::OnCpu(cpu) => open(&attr, -1, cpu as i32)?,
         _ => open(&attr, 0, -1)?,
     };
     during();
@@ -112,31 +113,29 @@ pub struct SwitchRing {
     page: usize,
     /// Bytes of data behind the first page; a power of two.
     data: usize,
-    /// Up to where it was read.
+    /// Position up to which the ring was read.
     tail: u64,
-    /// What is being read, in one piece.
+    /// The records being read, in one piece.
     piece: Vec<u8>,
-    /// Closed with the ring.
+    /// Keeps the event open; closed with the ring.
     _event: OwnedFd,
 }
 
 impl SwitchRing {
     /// Begins to record the switches of the calling thread, in `pages` pages of memory, a power of
-    /// two. The ring is to be used by this thread alone.
+    /// two. Only this thread may use the ring.
     ///
     /// # Errors
-    /// The kernel's: EACCES or EPERM where `kernel.perf_event_paranoid` forbids it, EPERM also
-    /// where too much memory would be locked.
+    /// The kernel's: EACCES or EPERM if `kernel.perf_event_paranoid` forbids it, EPERM also if too
+    /// much memory would be locked.
     pub fn open(pages: usize) -> io::Result<SwitchRing> {
         SwitchRing::of(0, -1, pages)
     }
 
-    /// Begins to record the switches of all threads on a CPU. The ring is to be used by this thread
-    /// alone.
+    /// Begins to record the switches of all threads on a CPU. Only this thread may use the ring.
     ///
-    /// # Errors
-    /// The kernel's: EACCES or EPERM without CAP_PERFMON where `kernel.perf_event_paranoid` is
-    /// above 0.
+    /// # Errors The kernel's: EACCES or EPERM without CAP_PERFMON if `kernel.perf_event_paranoid`
+    /// is above 0.
     pub fn open_cpu(cpu: u32, pages: usize) -> io::Result<SwitchRing> {
         SwitchRing::of(-1, cpu as i32, pages)
     }
@@ -153,7 +152,7 @@ impl SwitchRing {
                 | SAMPLE_ID_ALL
                 | USE_CLOCKID
                 | CONTEXT_SWITCH,
-            // Nobody waits for it.
+            // No thread waits for wakeups.
             wakeup_watermark: u32::MAX,
             clockid: libc::CLOCK_MONOTONIC,
             ..EventAttr::default()
@@ -186,24 +185,24 @@ impl SwitchRing {
         })
     }
 
-    /// How far the kernel has written. If it is more than at the last look, there is something to
-    /// [`drain`](SwitchRing::drain).
+    /// Position up to which the kernel has written. If it has changed since the last call, there
+    /// are records to [`drain`](SwitchRing::drain).
     #[inline]
     pub fn head(&self) -> u64 {
         // SAFETY: the first page is mapped as long as `self` lives, the place is aligned to 8, and
         // kernel and thread both access it as one 64-bit word.
         let head = unsafe { &*self.first_page.as_ptr().add(DATA_HEAD).cast::<AtomicU64>() };
-        // What was written before the head was moved is seen.
+        // Makes visible what was written before the head was moved.
         head.load(Ordering::Acquire)
     }
 
-    /// Up to where it was read.
+    /// Position up to which the ring was read.
     #[inline]
     pub fn seen(&self) -> u64 {
         self.tail
     }
 
-    /// Gives all new records to `visit`, the oldest first, each with its thread's number.
+    /// Passes all new records to `visit`, the oldest first, each with its thread's number.
     pub fn drain(&mut self, visit: impl FnMut(u32, Switch)) {
         let head = self.head();
         let length = (head - self.tail) as usize;
@@ -224,7 +223,7 @@ impl SwitchRing {
         self.tail = head;
         // SAFETY: as in `head`; the mapping is writable.
         let tail = unsafe { &*self.first_page.as_ptr().add(DATA_TAIL).cast::<AtomicU64>() };
-        // The reading is over before the kernel may write there.
+        // The reading is complete before the kernel may write there.
         tail.store(head, Ordering::Release);
         parse(&self.piece, visit);
     }

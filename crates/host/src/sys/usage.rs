@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// How often a thread gave up its CPU.
+/// Number of times a thread gave up its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Switches {
     /// By blocking.
@@ -11,7 +11,7 @@ pub struct Switches {
     pub involuntary: u64,
 }
 
-/// Those of the calling thread so far.
+/// The numbers of the calling thread so far.
 pub fn switches_of_this_thread() -> Switches {
     // SAFETY: all fields of `rusage` are integers, for which zeros are values.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -21,10 +21,10 @@ pub fn switches_of_this_thread() -> Switches {
     Switches { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 }
 }
 
-/// Locks a page of memory and lets it go again: whether that is permitted at all.
+/// Locks and unlocks a page of memory, to find out whether that is permitted.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub fn lock_a_page() -> io::Result<()> {
     let page = vec![1_u8; 4096];
     // SAFETY: the range is that of `page`, which lives until it is unlocked; locking changes

@@ -1,6 +1,6 @@
-//! The form of a calibration's file: what stands in `papers/calibration/*.toml`.
+//! The format of a calibration file in `papers/calibration/*.toml`.
 //!
-//! `docs/calibration.md` describes it for those who write one.
+//! `docs/calibration.md` describes it for authors.
 
 use crate::axes::For;
 use serde::Deserialize;
@@ -11,25 +11,25 @@ use toml::Value;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// In a line.
+    /// Description in a line.
     pub title: String,
-    /// The machine whose numbers are fitted: a preset, or a file.
+    /// The machine whose costs are fitted: a preset, or a file.
     pub machine: String,
-    /// What the fitted numbers were fitted to, as it shall stand with each in the machine's file.
+    /// The measurements in words, as written next to each fitted number in the machine's file.
     pub calibrated_on: String,
-    /// When to stop: every measurement is met to within this part.
+    /// Precision at which the search stops: every measurement is met within this fraction.
     #[serde(default = "precision")]
     pub precision: f64,
-    /// When to stop at the latest: so many sets of values were tried.
+    /// Maximum number of sets of values that are tried.
     #[serde(default = "tries")]
     pub tries: u32,
-    /// What is fitted.
+    /// The fitted costs.
     #[serde(default, rename = "parameter")]
     pub parameters: Vec<Parameter>,
-    /// What it is fitted to.
+    /// The measurements that they are fitted to.
     #[serde(default, rename = "measurement")]
     pub measurements: Vec<Measurement>,
-    /// What is simulated before and after, and not fitted to.
+    /// Measurements that are simulated before and after the search, and not fitted to.
     #[serde(default, rename = "held_out")]
     pub held_out: Vec<Measurement>,
 }
@@ -46,25 +46,26 @@ fn tries() -> u32 {
     40
 }
 
-/// A number that is fitted.
+/// A fitted number.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {
-    /// The costs that are this number, as `--cost` names them. With several, all are the same.
+    /// The costs that it sets, as `--cost` names them. If there are several, all have the same
+    /// value.
     pub costs: Vec<String>,
-    /// Where the search begins, ns.
+    /// Value at which the search starts, ns.
     pub start: f64,
-    /// The least that makes sense, ns; above 0.
+    /// The smallest reasonable value, ns; above 0.
     pub least: f64,
-    /// The most, ns.
+    /// The largest reasonable value, ns.
     pub most: f64,
 }
 
-/// Something that was measured, and how it is simulated.
+/// A measurement, and how it is simulated.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
-    /// One for each combination.
+    /// Values of names in the texts; there is one measurement for each combination.
     #[serde(default, rename = "for")]
     pub axes: For,
     /// A benchmark of `schedlab bench`.
@@ -74,13 +75,13 @@ pub struct Measurement {
     pub parameters: BTreeMap<String, Value>,
     /// The scheduler: `o_n@2.4.19`.
     pub scheduler: String,
-    /// So many runs with different seeds: their mean is what is compared.
+    /// Number of runs with different seeds; their mean is compared.
     #[serde(default = "one")]
     pub seeds: u64,
-    /// The figure of the benchmark that was measured.
+    /// The benchmark's figure that was measured.
     pub figure: String,
     /// Its value, in the figure's unit: a number, or a text with names in it.
     pub measured: Value,
-    /// Where that was published.
+    /// The place where the value was published.
     pub source: String,
 }

@@ -1,47 +1,47 @@
 //! Fits numbers of a cost model to measurements.
 //!
-//! What is fitted is named, so is what it is fitted to, and both are written into the machine's
-//! description ([`with_calibrated`](schedlab_machine::description::with_calibrated)): a measurement
-//! that a model was calibrated on is never again counted as something that the model got right.
+//! The fitted numbers and the measurements that they were fitted to are written into the machine's
+//! description ([`with_calibrated`](schedlab_machine::description::with_calibrated)). A measurement
+//! that a model was calibrated on never counts as a success of the model.
 //!
 //! # The method
 //!
-//! Each parameter is a positive number within bounds; each measurement gives a ratio, measured to
-//! simulated. Sought is the least sum of the squares of the ratios' logarithms, over the
-//! parameters' logarithms: so a factor counts the same in either direction, and whether it is of
-//! nanoseconds or of seconds. Nothing is known of the simulation but what it comes to. So each
-//! parameter in turn is made a little larger to see what it does (a Jacobian by differences), a
-//! step is taken where the linear picture is at its best (Levenberg and Marquardt), and as long as
-//! steps succeed the picture is only corrected by what they came to (Broyden): a simulation costs
-//! much, a look costs one for each parameter. No randomness, no time of day: the same simulation
-//! gives the same fit.
+//! Each parameter is a positive number within bounds. Each measurement gives a ratio, measured to
+//! simulated. The search minimises the sum of the squares of the ratios' logarithms over the
+//! parameters' logarithms. So a factor counts the same in either direction, and the unit does not
+//! matter. The simulation is a black box. Therefore each parameter in turn is made a little larger
+//! to observe the effect (a Jacobian by differences), and a step goes to the minimum of the linear
+//! model (Levenberg and Marquardt). As long as steps succeed, the model is only corrected by their
+//! results (Broyden), because a simulation is expensive and a new Jacobian takes one for each
+//! parameter. The search uses no randomness and no time of day: the same simulation gives the same
+//! fit.
 
-/// A number to be fitted.
+/// A number to fit.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameter {
-    /// What it is called.
+    /// Name of the parameter.
     pub name: String,
-    /// Where the search begins.
+    /// Value at which the search starts.
     pub start: f64,
-    /// The least that it may be; above 0.
+    /// The smallest permitted value; above 0.
     pub least: f64,
-    /// The most that it may be.
+    /// The largest permitted value.
     pub most: f64,
 }
 
 impl Parameter {
-    /// A parameter that may become up to `factor` times as small or as large as its `start`.
+    /// A parameter that may change from its `start` by up to `factor` in either direction.
     pub fn within(name: &str, start: f64, factor: f64) -> Parameter {
         Parameter { name: name.into(), start, least: start / factor, most: start * factor }
     }
 }
 
-/// When to stop.
+/// Limits of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Effort {
-    /// Simulate so often at most.
+    /// Maximum number of simulations.
     pub simulations: u32,
-    /// Good enough: every ratio is within this part of 1.
+    /// Precision that is sufficient: every ratio is within this fraction of 1.
     pub precision: f64,
 }
 
@@ -51,46 +51,46 @@ impl Default for Effort {
     }
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fit {
     /// The parameters' values, in their order.
     pub values: Vec<f64>,
-    /// Measured to simulated, with these.
+    /// The ratios, measured to simulated, with these values.
     pub ratios: Vec<f64>,
-    /// The root of the mean square of the ratios' logarithms: about by what part the simulation is
-    /// off.
+    /// The root of the mean square of the ratios' logarithms: approximately the relative error of
+    /// the simulation.
     pub error: f64,
-    /// How often it was simulated.
+    /// Number of simulations.
     pub simulations: u32,
 }
 
-/// Why there is no fit.
+/// Reason why there is no fit.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum CalibrateError<E> {
-    /// Bounds that make no sense.
-    #[error("{0}: the start must lie between the bounds, and they above 0")]
+    /// The bounds are inconsistent.
+    #[error("{0}: the bounds must be above 0, and the start between them")]
     Bounds(String),
-    /// Nothing to fit, or nothing to fit it to.
-    #[error("there must be at least one parameter, and as many measurements as parameters")]
+    /// There are no parameters, or too few measurements.
+    #[error("there must be at least one parameter, and at least as many measurements")]
     TooFew,
-    /// The simulation came to a ratio that is none.
-    #[error("measurement {0} came to a ratio that is not a positive number")]
+    /// The simulation returned an invalid ratio.
+    #[error("the ratio of measurement {0} is not a positive number")]
     Ratio(usize),
     /// The simulation failed.
     #[error(transparent)]
     Simulation(E),
 }
 
-/// By how much a parameter's logarithm is changed to see what it does. Simulations step: too
-/// little, and there is nothing to see.
+/// Change of a parameter's logarithm by which its effect is observed. Simulations are not smooth: a
+/// smaller change might have no effect.
 const LOOK: f64 = 0.05;
 
-/// Finds values for `parameters` with which the ratios that `simulate` gives, measured to
-/// simulated, come as near to 1 as they can.
+/// Finds values for `parameters` with which the ratios that `simulate` returns, measured to
+/// simulated, are as close to 1 as possible.
 ///
 /// # Errors
-/// [`CalibrateError`]; what `simulate` returns ends the search.
+/// [`CalibrateError`]; an error of `simulate` ends the search.
 pub fn fit<E>(
     parameters: &[Parameter],
     effort: Effort,
@@ -151,7 +151,7 @@ pub fn fit<E>(
         let moved: Vec<f64> = there.iter().zip(&at).map(|(there, at)| there - at).collect();
         let length = square(&moved);
         if length < 1e-12 {
-            // As far as it goes: at the bounds, or at the bottom.
+            // No further progress: at the bounds, or at the minimum.
             if fresh {
                 break;
             }
@@ -169,14 +169,14 @@ pub fn fit<E>(
             }
             fresh = false;
         } else if fresh {
-            // The picture is as good as it gets here: a shorter step.
+            // The model cannot be improved here, so the step must be shorter.
             if damping > 1e6 {
                 break;
             }
             damping *= 8.0;
             picture = Some(jacobian);
         }
-        // Else a new picture.
+        // Otherwise, a new Jacobian is computed.
     }
     Ok(Fit {
         values: values_of(parameters, &at),
@@ -196,7 +196,7 @@ fn square(of: &[f64]) -> f64 {
     of.iter().map(|x| x * x).sum()
 }
 
-/// What a step has shown put into the picture: from `off` to `seen` by `moved`.
+/// Corrects the Jacobian by the result of a step: from `off` to `seen` by `moved`.
 fn corrected(
     mut jacobian: Vec<Vec<f64>>,
     off: &[f64],
@@ -218,8 +218,8 @@ fn corrected(
     jacobian
 }
 
-/// The step to where the linear picture is at its best, held back by `damping`: solves (J'J +
-/// damping (diag J'J + 1e-9)) step = -J'off. `jacobian` by columns, one a parameter.
+/// The step to the minimum of the linear model, limited by `damping`: solves (J'J +
+/// damping (diag J'J + 1e-9)) step = -J'off. `jacobian` has a column for each parameter.
 fn damped_step(jacobian: &[Vec<f64>], off: &[f64], damping: f64) -> Vec<f64> {
     let count = jacobian.len();
     let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
@@ -231,7 +231,7 @@ fn damped_step(jacobian: &[Vec<f64>], off: &[f64], damping: f64) -> Vec<f64> {
             row
         })
         .collect();
-    // Gauss, with the largest pivot.
+    // Gaussian elimination with the largest pivot.
     for column in 0..count {
         let best = (column..count)
             .max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()));
@@ -265,7 +265,7 @@ mod tests {
             .collect())
     }
 
-    /// 2.4's and 2.6's time for a message by number of groups: a line and a constant.
+    /// The time for a message by number of groups under 2.4 and 2.6: a line and a constant.
     fn line(values: &[f64]) -> [f64; 4] {
         [50.0, 100.0, 150.0, 200.0].map(|groups| values[0] + values[1] * groups)
     }
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_met_is_come_near_to() {
-        // Published: microseconds a message under 2.4.18 on one CPU.
+        // Published: microseconds per message under 2.4.18 on one CPU.
         let measured = [7.76, 9.41, 12.39, 13.83];
         let parameters = [Parameter::within("a", 1.0, 100.0), Parameter::within("b", 1.0, 1000.0)];
         let fit =

@@ -1,11 +1,11 @@
 //! Fits numbers of a machine's cost model to measurements that a file names: [`Calibration`].
 //!
-//! [`mod@fit`] does the search. This module reads the file, simulates the
-//! measurements, and writes the machine's file, in which every fitted number names what it was
-//! fitted to. What was held out is simulated with the numbers before and after, and has no part in
-//! the search: only that is evidence for the model.
+//! [`mod@fit`] does the search. This module reads the file, simulates the measurements, and writes
+//! the machine's file, in which every fitted number names what it was fitted to. Measurements that
+//! are held out have no part in the search; they are simulated before and after it. Only they are
+//! evidence for the model.
 //!
-//! * [`mod@file`]: the form of the files.
+//! * [`mod@file`]: the format of the files.
 //! * [`mod@fit`]: the search.
 //! * `point`: a measurement, and how it is simulated.
 //! * [`text`]: the result for the terminal.
@@ -25,11 +25,11 @@ use schedlab_machine::costs::{CallCosts, CostModel, KernelCosts};
 use schedlab_machine::description::{self, Description};
 use std::num::NonZeroUsize;
 
-/// A calibration that can begin.
+/// A calibration that was read and checked.
 #[derive(Clone)]
 pub struct Calibration {
     file: File,
-    /// The machine's file.
+    /// Text of the machine's file.
     machine_text: String,
     costs: CostModel,
     parameters: Vec<fit::Parameter>,
@@ -37,20 +37,20 @@ pub struct Calibration {
     held_out: Vec<Point>,
 }
 
-/// What came of it.
+/// The result of a calibration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Calibrated {
-    /// What it is, in a line.
+    /// Its description in a line.
     pub title: String,
     /// The machine.
     pub machine: String,
     /// The parameters, in the file's order.
     pub parameters: Vec<Fitted>,
-    /// What they were fitted to.
+    /// The measurements that they were fitted to.
     pub measurements: Vec<Compared>,
-    /// What they were not fitted to.
+    /// The measurements that were held out.
     pub held_out: Vec<Compared>,
-    /// So many sets of values were tried.
+    /// Number of sets of values that were tried.
     pub tries: u32,
     /// The machine's file with the fitted numbers.
     pub description: String,
@@ -59,53 +59,53 @@ pub struct Calibrated {
 /// A parameter before and after.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fitted {
-    /// The costs that it is.
+    /// The costs that it sets.
     pub name: String,
-    /// Where the search began, ns.
+    /// Value at which the search started, ns.
     pub before: f64,
-    /// Where it ended, ns.
+    /// Value at which the search ended, ns.
     pub after: f64,
-    /// Between which bounds it was sought, ns.
+    /// The bounds of the search, ns.
     pub bounds: (f64, f64),
 }
 
 impl Fitted {
-    /// Whether a bound stopped it: then the best may lie beyond.
+    /// Whether the value is at a bound, so that the best value may lie beyond.
     pub fn is_at_bound(&self) -> bool {
         let at = |bound: f64| (self.after / bound - 1.0).abs() < 0.001;
         at(self.bounds.0) || at(self.bounds.1)
     }
 }
 
-/// A measurement and what the simulation came to.
+/// A measurement and its simulation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Compared {
-    /// What was measured.
+    /// The measurement in words.
     pub what: String,
-    /// Where it was published.
+    /// The place where it was published.
     pub source: String,
-    /// What it was.
+    /// The measured value.
     pub measured: f64,
-    /// What the simulation came to with the numbers that the search began from.
+    /// The simulated value with the numbers at which the search started.
     pub before: f64,
-    /// And with those that it found.
+    /// The simulated value with the numbers that the search found.
     pub after: f64,
 }
 
-/// How far a calibration is.
+/// Progress of a calibration.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Progress {
-    /// A simulation is done.
+    /// A simulation is complete.
     Simulation,
-    /// A set of values was tried, and is off by about this part.
+    /// A set of values was tried; its relative error is about this.
     Try(f64),
 }
 
 impl Calibration {
-    /// Makes sense of the text of a file, which errors call `name`.
+    /// Reads the text of a file, which errors call `name`.
     ///
     /// # Errors
-    /// What in it means nothing.
+    /// The first mistake.
     pub fn read(name: &str, text: &str) -> Result<Calibration, Error> {
         let file = toml::from_str::<File>(text);
         let file = file.map_err(|error| Error::new(error.to_string().trim_end()));
@@ -117,7 +117,7 @@ impl Calibration {
             .map_err(|error| Error::new(error).at("machine"))?;
         let nothing_costs = || {
             let message = format!(
-                "on {} nothing costs anything; name one that has a file with \"costs\"",
+                "{} has no costs; name a machine with a file that has \"costs\"",
                 file.machine
             );
             Error::new(message).at("machine")
@@ -129,19 +129,20 @@ impl Calibration {
                 .map_err(|error| Error::new(error).at(&file.machine).at("machine"))?,
         };
         if file.calibrated_on.trim().is_empty() {
-            return Err(
-                Error::new("is empty; say what the numbers are fitted to").at("calibrated_on")
-            );
+            return Err(Error::new(
+                "is empty; name the measurements that the numbers are fitted to",
+            )
+            .at("calibrated_on"));
         }
         if !(file.precision > 0.0 && file.precision < 1.0) {
-            let message = format!("{}; give a part such as 0.002", file.precision);
+            let message = format!("{}; give a fraction such as 0.002", file.precision);
             return Err(Error::new(message).at("precision"));
         }
         let parameters = parameters(&file, &costs)?;
         let points = points("measurement", &file.measurements, &machine)?;
         let held_out = points_held_out(&file, &machine)?;
         if parameters.is_empty() || points.len() < parameters.len() {
-            let message = "give at least one [[parameter]], and as many measurements as parameters";
+            let message = "give at least one [[parameter]], and at least as many measurements";
             let counted = format!("there are {} and {}", parameters.len(), points.len());
             return Err(format!("{message}; {counted}").into());
         }
@@ -165,11 +166,11 @@ impl Calibration {
         Ok(Calibration { file, machine_text, costs, parameters, points, held_out })
     }
 
-    /// Searches on `threads` threads; the result does not depend on how many. `progress` is called
-    /// from any of them.
+    /// Searches on `threads` threads, on whose number the result does not depend. `progress` is
+    /// called from any of them.
     ///
     /// # Errors
-    /// A simulation fails, or a parameter makes no difference to any measurement.
+    /// A simulation fails, or a parameter has no effect on any measurement.
     pub fn run(
         &self,
         name: &str,
@@ -194,7 +195,8 @@ impl Calibration {
         let fit = fit.map_err(|why: CalibrateError<Error>| match why {
             CalibrateError::Simulation(error) => error,
             CalibrateError::Ratio(which) => {
-                Error::new("came to nothing").at(&self.points[which].what)
+                Error::new("the simulated value is not a positive number")
+                    .at(&self.points[which].what)
             }
             other => Error::new(other),
         });
@@ -232,8 +234,8 @@ impl Calibration {
         })
     }
 
-    /// If one parameter alone was changed, something must have changed by it: else it would be
-    /// called fitted without being so.
+    /// Checks that a change of a single parameter affects some measurement. Otherwise the parameter
+    /// would be called fitted without being so.
     fn matters(
         &self,
         start: &[f64],
@@ -245,7 +247,7 @@ impl Calibration {
         match (changed.next(), changed.next()) {
             (Some(one), None) if before == ratios => {
                 let message = format!(
-                    "{} instead of {} makes no difference to any measurement; it cannot be \
+                    "{} instead of {} does not affect any measurement; it cannot be \
                      fitted to them",
                     rounded(values[one]),
                     rounded(start[one])
@@ -256,7 +258,7 @@ impl Calibration {
         }
     }
 
-    /// What `points` come to with these values of the parameters.
+    /// The simulated values of `points` with these values of the parameters.
     fn simulate(
         &self,
         points: &[Point],
@@ -275,7 +277,7 @@ impl Calibration {
         let keys: Vec<Key> = points.iter().map(|point| Key::new(point, &costs)).collect();
         let mut new: Vec<usize> =
             (0..points.len()).filter(|&one| cache.value(&keys[one]).is_none()).collect();
-        // Several points may be the same.
+        // Several points may be equal.
         new.dedup_by(|a, b| keys[*a] == keys[*b]);
         let simulated = parallel::map(&new, threads, |&one| {
             let value = points[one].simulate(&costs);
@@ -290,7 +292,7 @@ impl Calibration {
     }
 }
 
-/// All on which a simulation of a point depends.
+/// Everything on which the simulation of a point depends.
 #[derive(Clone, PartialEq)]
 struct Key {
     what: String,
@@ -310,8 +312,8 @@ impl Key {
     }
 }
 
-/// What was simulated before: the same costs come to the same, and 2.6's do not depend on what a
-/// step of 2.4's scan costs.
+/// Results of earlier simulations. Equal costs give equal results, and those of 2.6 do not depend
+/// on the cost of a scan step in 2.4.
 #[derive(Default)]
 struct SimulationCache(Vec<(Key, f64)>);
 
@@ -321,14 +323,14 @@ impl SimulationCache {
     }
 }
 
-/// By what part ratios are off 1, about: the root of the mean square of their logarithms.
+/// The relative error of ratios: the root of the mean square of their logarithms.
 pub fn off(ratios: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = ratios.len().max(1) as f64;
     let squares: f64 = ratios.map(|ratio| libm::log(ratio) * libm::log(ratio)).sum();
     (squares / count).sqrt()
 }
 
-/// In four digits: a fit means no more, and what is written is what was simulated.
+/// Rounds to four digits: a fit is not more precise, and the written values are those simulated.
 fn rounded(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
@@ -344,7 +346,7 @@ fn parameters(file: &File, costs: &CostModel) -> Result<Vec<fit::Parameter>, Err
         }
         let sound = *least > 0.0 && least <= start && start <= most && most.is_finite();
         if !sound {
-            let message = "the start must lie between the least and the most, and they above 0";
+            let message = "least and most must be above 0, and the start between them";
             let message = format!("{message}; they are {start}, {least} and {most}");
             return Err(Error::new(message).at(format!("parameter {name}")));
         }

@@ -15,12 +15,12 @@ use schedlab_machine::costs::{CallCosts, CostModel, KernelCosts};
 use schedlab_machine::description::Description;
 use schedlab_report::metrics::mean;
 
-/// See the module.
+/// A measurement, and how it is simulated.
 #[derive(Clone)]
 pub(super) struct Point {
-    /// What was measured.
+    /// The measurement in words.
     pub what: String,
-    /// What it was.
+    /// The measured value.
     pub measured: f64,
     source: String,
     figure: String,
@@ -30,7 +30,7 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// Those that `measurement` says once for many.
+    /// The points that `measurement` describes, one for each combination of its values.
     pub fn all(measurement: &Measurement, machine: &Description) -> Result<Vec<Point>, Error> {
         axes::check(&measurement.axes)?;
         combinations(&measurement.axes)
@@ -63,7 +63,7 @@ impl Point {
         let measured = text.parse().ok().filter(|&value: &f64| value.is_finite() && value > 0.0);
         let measured = measured.ok_or_else(|| {
             Error::new(format!(
-                "measured is {text}; it must be a number above 0, for it is compared by ratios"
+                "measured is {text}; it must be a number above 0, because it is compared by ratios"
             ))
             .at(&what)
         })?;
@@ -83,17 +83,17 @@ impl Point {
         Ok(Point { what, measured, source, figure, seeds: measurement.seeds, bench, choice })
     }
 
-    /// What the kernel's operations cost where it was measured.
+    /// Costs of the kernel's operations on the measured machine.
     pub fn kernel_costs(&self, costs: &CostModel) -> KernelCosts {
         costs.kernel_of(&self.choice.entry, &self.choice.release)
     }
 
-    /// What calls cost there.
+    /// Costs of calls there.
     pub fn calls(&self, costs: &CostModel) -> CallCosts {
         setup::calls(costs, &self.choice)
     }
 
-    /// What it comes to where things cost so much.
+    /// Simulates the point with these costs.
     pub fn simulate(&self, costs: &CostModel) -> Result<f64, Error> {
         let of_seeds: Vec<f64> = (1..=self.seeds)
             .map(|seed| self.simulate_once(costs, seed))
@@ -119,7 +119,7 @@ impl Point {
         })
     }
 
-    /// The benchmark, its figure, and under what it is run: see `probe`.
+    /// The benchmark, its figure, and the conditions of the run: see `probe`.
     pub fn figure(&self) -> (&'static str, &str, Choice) {
         (self.bench.benchmark.name(), &self.figure, self.choice.clone())
     }

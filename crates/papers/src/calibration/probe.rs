@@ -1,5 +1,5 @@
-//! Whether a benchmark has a figure, found out by runs so small that they take no time: better
-//! known before minutes of simulation than after.
+//! Checks that a benchmark has a figure, by runs so small that they take no time. It is better to
+//! find a mistake before minutes of simulation than after them.
 
 use crate::error::Error;
 use schedlab_bench::{Benchmark, Kind, Value, Values};
@@ -9,11 +9,11 @@ use schedlab_lab::select::Choice;
 use schedlab_lab::session::Session;
 use schedlab_report::data::EndState;
 
-/// A probe ends after this virtual time at the latest, ns.
+/// Virtual time after which a probe ends, ns.
 const LIMIT_NS: u64 = 5_000_000_000;
 
-/// That `figure` is one of the benchmark's. Where its figures depend on its parameters, or cannot
-/// be told by small runs, nothing is said.
+/// Checks that `figure` is a figure of the benchmark. If the figures depend on the parameters, or
+/// small runs do not show them, there is no error.
 pub(super) fn check_figure(
     benchmark: &'static dyn Benchmark,
     choice: Choice,
@@ -28,8 +28,8 @@ pub(super) fn check_figure(
     Err(Error::new(format!("there is no figure \"{figure}\"; there are {}", one.join(", "))))
 }
 
-/// The figures of a run in which every number is `more` above the least; none if it does not come
-/// to its end.
+/// The figures of a run in which every number is `more` above the smallest; none if the run does
+/// not end.
 fn figures(benchmark: &'static dyn Benchmark, choice: &Choice, more: u64) -> Option<Vec<String>> {
     let mut values = Values::defaults(benchmark.parameters());
     for parameter in benchmark.parameters() {

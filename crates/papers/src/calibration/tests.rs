@@ -1,4 +1,4 @@
-//! Calibrations whose result is known.
+//! Calibrations with a known result.
 
 use super::*;
 
@@ -32,14 +32,14 @@ source = "made up"
 "#;
 
 fn run(text: &str, threads: usize) -> Result<Calibrated, Error> {
-    let threads = NonZeroUsize::new(threads).expect("it is not 0");
+    let threads = NonZeroUsize::new(threads).expect("the number is not 0");
     Calibration::read("m.toml", text)?.run("m.toml", threads, |_| ())
 }
 
-/// The text that measured what the simulation comes to if a message costs so much to each side.
+/// A calibration file whose measurements are simulated with these costs of a message on each side.
 fn measured_with(ns: f64) -> String {
     let start = MESSAGES.replace("start = 1700", &format!("start = {ns}"));
-    let calibration = Calibration::read("m.toml", &start).expect("it is well formed");
+    let calibration = Calibration::read("m.toml", &start).expect("the text is well formed");
     let mut text = MESSAGES.to_string();
     let points = [calibration.points.clone(), calibration.held_out.clone()].concat();
     let simulated = calibration.simulate(
@@ -49,7 +49,9 @@ fn measured_with(ns: f64) -> String {
         &mut SimulationCache::default(),
         &|_| (),
     );
-    for (from, to) in ["0.0152", "0.0304", "0.0608"].iter().zip(simulated.expect("it runs")) {
+    for (from, to) in
+        ["0.0152", "0.0304", "0.0608"].iter().zip(simulated.expect("the simulation runs"))
+    {
         text = text.replace(from, &to.to_string());
     }
     text
@@ -58,7 +60,7 @@ fn measured_with(ns: f64) -> String {
 #[test]
 fn a_known_cost_is_found_again() {
     let text = measured_with(4321.0);
-    let calibrated = run(&text, 1).expect("it runs");
+    let calibrated = run(&text, 1).expect("the simulation runs");
     let found = &calibrated.parameters[0];
     assert_eq!(
         (found.name.as_str(), found.before),
@@ -70,8 +72,13 @@ fn a_known_cost_is_found_again() {
         assert!((one.after / one.measured - 1.0).abs() < 0.005, "{one:?}");
         assert!((one.before / one.measured - 1.0).abs() > 0.1, "{one:?}");
     }
-    assert_eq!(run(&text, 3).expect("it runs"), calibrated, "threads make no difference");
-    let machine = Description::parse("m", &calibrated.description).expect("it is well formed");
+    assert_eq!(
+        run(&text, 3).expect("the simulation runs"),
+        calibrated,
+        "threads make no difference"
+    );
+    let machine =
+        Description::parse("m", &calibrated.description).expect("the text is well formed");
     let marked: Vec<_> =
         machine.numbers.iter().filter(|number| number.source == "made up").collect();
     assert!(marked.iter().all(|number| number.calibrated && number.value == found.after));
@@ -82,7 +89,7 @@ fn a_known_cost_is_found_again() {
 #[test]
 fn a_bound_that_stops_the_search_is_told() {
     let text = measured_with(4321.0).replace("most = 10000", "most = 2000");
-    let calibrated = run(&text, 1).expect("it runs");
+    let calibrated = run(&text, 1).expect("the simulation runs");
     assert!(calibrated.parameters[0].is_at_bound(), "{calibrated:?}");
     assert!(text::calibrated(&calibrated, 100, false).contains("call.socket_read is at its bound"));
 }
@@ -90,9 +97,9 @@ fn a_bound_that_stops_the_search_is_told() {
 #[test]
 fn a_cost_that_makes_no_difference_is_not_called_fitted() {
     let text = MESSAGES.replace("\"call.socket_write\", \"call.socket_read\"", "\"o_n.scan\"");
-    let error = run(&text, 1).expect_err("nobody scans").to_string();
+    let error = run(&text, 1).expect_err("no task is scanned").to_string();
     assert!(error.starts_with("m.toml: parameter o_n.scan: "), "{error}");
-    assert!(error.contains("makes no difference to any measurement"), "{error}");
+    assert!(error.contains("does not affect any measurement"), "{error}");
 }
 
 #[test]
@@ -100,9 +107,9 @@ fn mistakes_in_files_are_told() {
     for (from, to, part) in [
         ("title = ", "tilte = ", "unknown field"),
         ("pentium3-1000x1", "pentium4", "machine: pentium4: there is no such preset"),
-        ("pentium3-1000x1", "flat-2", "on flat-2 nothing costs anything"),
+        ("pentium3-1000x1", "flat-2", "flat-2 has no costs"),
         ("calibrated_on = \"made up\"", "calibrated_on = \" \"", "calibrated_on: is empty"),
-        ("start = 1700", "start = 100", "the start must lie between"),
+        ("start = 1700", "start = 100", "the start between them"),
         ("least = 300", "least = 0", "above 0"),
         ("call.socket_read", "call.socket_write", "named twice"),
         ("call.socket_read", "call.socket_reed", "there is no call socket_reed"),
@@ -125,9 +132,9 @@ fn mistakes_in_files_are_told() {
 fn the_files_of_the_project_mean_something() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/calibration");
     let mut read = 0;
-    for entry in std::fs::read_dir(directory).expect("it is there") {
-        let path = entry.expect("it can be read").path();
-        let text = std::fs::read_to_string(&path).expect("it can be read");
+    for entry in std::fs::read_dir(directory).expect("the directory exists") {
+        let path = entry.expect("the file can be read").path();
+        let text = std::fs::read_to_string(&path).expect("the file can be read");
         Calibration::read(&path.display().to_string(), &text)
             .unwrap_or_else(|error| panic!("{error}"));
         read += 1;

@@ -1,4 +1,4 @@
-//! What came of a calibration, for the terminal.
+//! The result of a calibration for the terminal.
 
 use super::{Calibrated, Compared, Fitted, off};
 use crate::text::{number, table};
@@ -37,17 +37,17 @@ fn errors(of: &[Compared]) -> String {
     format!("off by {:.1} % before, {:.1} % after", 100.0 * before, 100.0 * after)
 }
 
-/// All of it.
+/// Formats the whole result.
 pub fn calibrated(of: &Calibrated, width: u16, unicode: bool) -> String {
     let mut text = String::new();
-    // A string takes everything.
+    // Writing to a string cannot fail.
     let _ =
         writeln!(text, "{}\nmachine {}, {} sets of values tried\n", of.title, of.machine, of.tries);
     let _ = writeln!(text, "{}\n", parameters(&of.parameters, width, unicode));
     let _ = writeln!(text, "{}", compared(&of.measurements, "fitted to", width, unicode));
     let _ = writeln!(
         text,
-        "{}: no evidence for the model, for it was fitted to them",
+        "{}: no evidence for the model, which was fitted to them",
         errors(&of.measurements)
     );
     if !of.held_out.is_empty() {
@@ -58,7 +58,8 @@ pub fn calibrated(of: &Calibrated, width: u16, unicode: bool) -> String {
         of.measurements.iter().chain(&of.held_out).map(|one| one.source.as_str()).collect();
     let _ = writeln!(text, "\nmeasured: {}", sources.into_iter().collect::<Vec<_>>().join("; "));
     for fitted in of.parameters.iter().filter(|fitted| fitted.is_at_bound()) {
-        let _ = writeln!(text, "note: {} is at its bound; the best may lie beyond", fitted.name);
+        let _ =
+            writeln!(text, "note: {} is at its bound; the best value may lie beyond", fitted.name);
     }
     text
 }

@@ -76,7 +76,7 @@ fn names_cannot_become_markup() {
     run.scheduler.name = HOSTILE.into();
     run.machine.model = HOSTILE.into();
     let history = history(2, 2, &[(5, 0), (6, 1)], 100);
-    let rules = [(1, HOSTILE, HOSTILE)];
+    let rules = [(1, HOSTILE.into(), HOSTILE.into())];
     let recordings = [Some(Recording { history: &history, rules: &rules, explained: &[] })];
     let text = page(&Page::new(&report(vec![run]), &recordings));
     assert!(!text.contains("<img"), "an element of a name");
