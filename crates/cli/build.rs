@@ -1,6 +1,7 @@
-//! Makes a number of the sources of all crates, `SCHEDLAB_SOURCES`: results that are to be gone on
-//! with are known by it. The program and the Python package of the same sources have the same one,
-//! however they were built.
+//! Computes a number from the sources of all crates, `SCHEDLAB_SOURCES`, which identifies results
+//! that can be continued. The program and the Python package of the same sources have the same
+//! number, however they were built. Outside the repository, in a package from a registry, the other
+//! crates are out of reach, and the number is that of this crate alone.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -8,8 +9,11 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let manifest = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;
     let crates = Path::new(&manifest).join("..");
+    let in_repository = crates.join("core/src").is_dir();
+    let here = Path::new(&manifest).file_name().unwrap_or_default();
+    let directories = if in_repository { sorted(&crates)? } else { vec![crates.join(here)] };
     let mut files = vec![];
-    for own in sorted(&crates)? {
+    for own in directories {
         let sources = own.join("src");
         if sources.is_dir() {
             println!("cargo:rerun-if-changed={}", sources.display());

@@ -107,7 +107,8 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
             for (phrase, (text, instead)) in phrases.iter().zip(PHRASES) {
                 for line in phrase.find(passage) {
                     let shown = text.trim_start_matches("^ ").replace('|', "/");
-                    let message = format!("\"{shown}\": better: {instead}");
+                    let begins = if phrase.only_at_beginning { "begins with " } else { "" };
+                    let message = format!("{begins}\"{shown}\": better: {instead}");
                     findings.push(Finding::new(&file.path, line, message));
                 }
             }
