@@ -21,6 +21,7 @@ struct Stopped {
 
 /// Reason why a program ended the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Reason {
     /// The program ended the benchmark.
     Finished,

@@ -66,19 +66,19 @@ impl Timetable {
                 }
             };
             match &entry.change {
-                Change::Nice(whom, _)
-                | Change::Policy(whom, _)
-                | Change::Stop(whom)
-                | Change::Continue(whom)
-                | Change::Kill(whom)
-                | Change::Freeze(whom)
-                | Change::Thaw(whom) => tasks(whom)?,
-                Change::Affinity(whom, _, list) => {
-                    tasks(whom)?;
+                Change::Nice(targets, _)
+                | Change::Policy(targets, _)
+                | Change::Stop(targets)
+                | Change::Continue(targets)
+                | Change::Kill(targets)
+                | Change::Freeze(targets)
+                | Change::Thaw(targets) => tasks(targets)?,
+                Change::Affinity(targets, _, list) => {
+                    tasks(targets)?;
                     cpus(1, list)?;
                 }
-                Change::Move(whom, path) => {
-                    tasks(whom)?;
+                Change::Move(targets, path) => {
+                    tasks(targets)?;
                     group(around.groups, path)
                         .map_err(|(message, help)| origin.error(1, message).with_help_if(help))?;
                 }

@@ -116,9 +116,9 @@ impl Reader {
     }
 
     fn skip(&mut self, word: &str) -> bool {
-        let there = self.peek() == word;
-        self.next += usize::from(there);
-        there
+        let matches = self.peek() == word;
+        self.next += usize::from(matches);
+        matches
     }
 
     fn entry(mut self) -> Result<Entry, Diagnostic> {

@@ -96,7 +96,8 @@ fn three_ways_to_set_a_phases_priority_after_a_sleep() {
 fn yields_and_sleeps_as_told() {
     let scenario = r#""a": {"loop": 1, "run": 10, "yield": "", "sleep": 10, "run1": 1}"#;
     assert_eq!(run(scenario, Conventions::default()).ops(), "10 a-0 yield, 10 a-0 sleep 20");
-    let conventions = Conventions { yield_goes_on: true, uninterruptible: true, ..Conventions::default() };
+    let conventions =
+        Conventions { yield_goes_on: true, uninterruptible: true, ..Conventions::default() };
     let ran = run(scenario, conventions);
     assert_eq!(ran.ops(), "10 a-0 yield and continue, 10 a-0 sleep 20");
     assert!(format!("{:?}", ran.ops).contains("Uninterruptible"));

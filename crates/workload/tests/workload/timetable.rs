@@ -233,7 +233,10 @@ fn who_waits_for_the_mutex_of_a_dead_one_is_told() {
     let (machine, outcome) = run_under("cfs", world, "at 20ms kill a", 1000);
     assert_eq!(outcome.end, RunEnd::Stuck);
     let diagnosis = machine.workload().wait_graph().to_string();
-    assert!(diagnosis.contains("b-0 waits for mutex `m`, held by a-0, which was killed"), "{diagnosis}");
+    assert!(
+        diagnosis.contains("b-0 waits for mutex `m`, held by a-0, which was killed"),
+        "{diagnosis}"
+    );
 }
 
 #[test]

@@ -38,9 +38,9 @@ impl Rules {
             if let Verdict::Move(moves) = &verdict {
                 self.note_other_groups(moves, to, settings);
             }
-            let there =
+            let exists =
                 settings.names(&to.path) || known.contains(&to.path) || made.contains(&to.path);
-            if !there {
+            if !exists {
                 self.make(to, &task.key, settings)?;
                 made.push(to.path.clone());
             }
