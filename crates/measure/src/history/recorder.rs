@@ -1,7 +1,7 @@
 //! The observer that records a [`History`]: [`Recorder`].
 
 use super::{History, IntervalEnd, RunInterval, RunIntervals, RunnableCause, TASK_ROWS};
-use crate::Fairness;
+use crate::fairness::Fairness;
 use schedlab_core::{BlockReason, CpuId, Event, GroupId, Observer, Rule, TaskId, TaskTable, Waker};
 
 /// Number of longest waits that are kept.
@@ -429,7 +429,7 @@ mod tests {
     /// has no switch of its own.
     #[test]
     fn who_waits_is_owed_more_and_more() {
-        let weights = crate::Weights::new(&[1024; 40], 3);
+        let weights = crate::fairness::Weights::new(&[1024; 40], 3);
         let fairness = Fairness::new(1, weights, &[], 3);
         let mut recorder = Recorder::new(1, 100, Some(fairness));
         let (cpu, attr) = (CpuId(0), schedlab_core::TaskAttr::default());

@@ -1,9 +1,9 @@
 //! Checks of a timetable before the run: names that do not exist.
 
 use super::{Change, Tasks, Timetable};
+use crate::cgroups::GroupPlan;
 use crate::cgroups::write::Write;
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::groups::GroupPlan;
 use crate::model::{Action as Step, Model};
 use crate::pattern::matches;
 use std::collections::HashSet;

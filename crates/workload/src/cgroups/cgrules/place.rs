@@ -1,12 +1,12 @@
 //! Rules applied to a whole workload.
 
 use super::super::cgconfig::Template;
-use super::super::path::normal_path;
 use super::super::settings::{GroupSettings, Note};
 use super::super::text::Fault;
 use super::super::users::Users;
 use super::{Move, Process, Rules, Verdict};
 use crate::diagnostic::Diagnostic;
+use crate::group_path::normal_path;
 use crate::model::Model;
 
 /// Controllers by which a task's group is chosen: a rule for the first of them counts.
