@@ -233,7 +233,7 @@ impl IndexedHeap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SplitMix64;
+    use crate::order::SplitMix64;
     use std::collections::BTreeMap;
 
     #[test]

@@ -88,7 +88,7 @@ impl Workload for Scripts {
                 Op::Sleep { until_ns, reason: BlockReason::Interruptible }
             }
             Some(Do::Block) => Op::Block { reason: BlockReason::Interruptible },
-            Some(&Do::Wake(whom)) => Op::Wake { task: TaskId(whom), sync: false },
+            Some(&Do::Wake(target)) => Op::Wake { task: TaskId(target), sync: false },
             Some(Do::Yield) => Op::Yield,
         })
     }

@@ -62,13 +62,13 @@ fn eight_of_twelve_go_in_mid_run_and_come_back_and_nobody_is_lost() {
             assert_eq!(machine.run_to(until_ns), Ok(RunEnd::TimeUp), "{name}");
             audit(machine, &name);
             let used = machine.observer().all_ran(until_ns) - before;
-            let there = u64::from(online) * (until_ns - from_ns);
+            let capacity_ns = u64::from(online) * (until_ns - from_ns);
             // 2.6.24 weighs a real-time task like 173 others, so its balancing is coarse here (95.4
             // %).
             let most = if name == "cfs@2.6.24" { 95 } else { 98 };
             assert!(
-                used <= there && used >= there * most / 100,
-                "{name}: {used} of {there} ns used up to {until_ns}"
+                used <= capacity_ns && used >= capacity_ns * most / 100,
+                "{name}: {used} of {capacity_ns} ns used up to {until_ns}"
             );
         };
         run(&mut machine, 1_000 * MS + 300_000, CPUS);

@@ -394,7 +394,7 @@ impl Workload for Chaos {
     }
 
     fn next(&mut self, now_ns: u64, task: TaskId, _cpu: CpuId) -> Result<Op, Infallible> {
-        let whom = TaskId(self.random.below(u64::from(self.tasks)) as u32);
+        let target = TaskId(self.random.below(u64::from(self.tasks)) as u32);
         let reason = if self.random.below(4) == 0 {
             BlockReason::Uninterruptible
         } else {
@@ -409,13 +409,13 @@ impl Workload for Chaos {
                 reason,
             },
             9 => Op::Yield,
-            10 => Op::Wake { task: whom, sync: self.random.below(2) == 0 },
+            10 => Op::Wake { task: target, sync: self.random.below(2) == 0 },
             11..=12 => Op::SetAttr {
-                task: if self.random.below(2) == 0 { task } else { whom },
+                task: if self.random.below(2) == 0 { task } else { target },
                 attr: self.attr(),
             },
             13..=14 => Op::SetAffinity {
-                task: if self.random.below(2) == 0 { task } else { whom },
+                task: if self.random.below(2) == 0 { task } else { target },
                 allowed: self.allowed(),
             },
             15 if self.born < 4 * self.tasks => {

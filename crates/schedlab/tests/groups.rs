@@ -90,7 +90,7 @@ fn limits_and_idle_change_in_mid_run_and_are_told_of() {
     // Who has no idle groups is told of, and gives the least weight.
     let idle = ["run", &two, "--at", "1s group /a cpu.idle=1", "-f", "json", "-s"];
     let ran = schedlab(&[&idle[..], &["cfs"]].concat());
-    assert!(ran.stderr.contains("it weighs 3"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("it has weight 3"), "{}", ran.stderr);
     let [(_, a), (_, b)] = &usage_ms(&ran.good())[..] else { panic!("two groups") };
     assert!((500..510).contains(a) && *b > 1490, "{a} {b}");
     let [(_, a), (_, b)] = &usage_ms(&schedlab(&[&idle[..], &["eevdf"]].concat()).good())[..]
@@ -175,7 +175,7 @@ fn rules_put_tasks_in_groups_by_user_and_program() {
         "{}",
         ran.stderr
     );
-    assert!(!ran.stderr.contains("no rules that ask for it"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("no rule uses it"), "{}", ran.stderr);
     let text = ran.good();
     let report: Value = serde_json::from_str(&text).expect("it is JSON");
     let tasks = report["runs"][0]["tasks"].as_array().expect("there are tasks").clone();

@@ -1,6 +1,7 @@
 //! The [`Error`] of running workloads: why a run ended before its time. Errors in files are
 //! [`Diagnostic`](crate::Diagnostic)s.
 
+use crate::seconds::Seconds;
 use schedlab_core::TaskId;
 use std::fmt;
 
@@ -21,6 +22,7 @@ struct Stopped {
 
 /// Reason why a program ended the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Reason {
     /// The program ended the benchmark.
     Finished,
@@ -101,12 +103,3 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// Displays ns as seconds with all nine decimals.
-pub(crate) struct Seconds(pub u64);
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
-    }
-}

@@ -13,7 +13,7 @@ pub use actions::{GoldenAction, GoldenChange};
 
 use crate::cursor::Cursor;
 use crate::diagnostic::{Diagnostic, Source, did_you_mean};
-use crate::groups::normal_path;
+use crate::group_path::normal_path;
 use crate::json;
 use crate::model::Model;
 use crate::programs::{AddressSpaces, Conventions, Kernel};

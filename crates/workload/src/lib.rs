@@ -26,11 +26,13 @@ mod diagnostic;
 mod error;
 pub mod generate;
 pub mod golden;
+mod group_path;
 mod json;
 pub mod model;
 mod pattern;
 pub mod programs;
 pub mod rt_app;
+mod seconds;
 pub mod timetable;
 
 pub use cgroups::{self as groups, Group, GroupPlan, GroupSettings};
@@ -49,13 +51,3 @@ pub use timetable::Timetable;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-/// Formats a time for people, to the ns: `2.5 s`.
-pub(crate) fn format_s(ns: u64) -> String {
-    let (whole, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
-    if rest == 0 {
-        return format!("{whole} s");
-    }
-    let digits = format!("{rest:09}");
-    format!("{whole}.{} s", digits.trim_end_matches('0'))
-}

@@ -227,7 +227,7 @@ impl Model {
     /// Returns the paths of the groups that tasks are in or move to, in the order of their first
     /// mention, each after its ancestors. The root is not included.
     pub fn group_paths(&self) -> Vec<String> {
-        let mut paths = crate::groups::PathList::default();
+        let mut paths = crate::group_path::PathList::default();
         for task in &self.tasks {
             for properties in
                 std::iter::once(&task.properties).chain(task.phases.iter().map(|p| &p.properties))

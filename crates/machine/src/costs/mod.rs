@@ -304,7 +304,7 @@ mod tests {
         assert!(model.set("o_n.call.scam", 1.0).is_err());
         assert!(model.set("scan", -1.0).is_err());
         assert!(model.set("call.pipes", 1.0).is_err());
-        assert!(model.set("refill.core", 1.0).unwrap_err().contains("no caches"));
+        assert!(model.set("refill.core", 1.0).unwrap_err().contains("no cache for each"));
         model.set("call.pipe_write", 700.0).expect("the name exists");
         assert_eq!(model.calls.pipe_write_ns, 700);
     }

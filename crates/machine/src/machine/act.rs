@@ -11,6 +11,7 @@ use schedlab_core::{
 
 /// A change to a running machine, made by [`Machine::act`].
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Action {
     /// Change scheduling attributes: `renice(1)`. No effect if they stay the same.
     SetAttr {

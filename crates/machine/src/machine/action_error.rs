@@ -5,6 +5,7 @@ use std::fmt;
 
 /// Reason why an action was refused. Nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum ActionError {
     /// The CPU does not exist.
     NoSuchCpu(CpuId),

@@ -29,7 +29,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         !self.online.contains(cpu) && self.leaving != Some(cpu)
     }
 
-    /// Returns the CPU on which an event hits `task` that no task causes: its own CPU, or else the
+    /// Returns the CPU for an event of `task` that no other task causes: its own CPU, or else the
     /// lowest that is online.
     pub(super) fn cpu_near(&self, task: TaskId) -> CpuId {
         let cpu = self.scheduler.cpu_of(task);

@@ -1,7 +1,7 @@
 //! The observer that records a [`History`]: [`Recorder`].
 
 use super::{History, IntervalEnd, RunInterval, RunIntervals, RunnableCause, TASK_ROWS};
-use crate::Fairness;
+use crate::fairness::Fairness;
 use schedlab_core::{BlockReason, CpuId, Event, GroupId, Observer, Rule, TaskId, TaskTable, Waker};
 
 /// Number of longest waits that are kept.
@@ -20,7 +20,7 @@ pub struct Wait {
     /// CPU that it got, or to which it last belonged.
     pub cpu: CpuId,
     /// Reason why it was runnable.
-    pub came: RunnableCause,
+    pub cause: RunnableCause,
     /// Whether the run ended, or the task was killed, before it got a CPU.
     pub open: bool,
 }
@@ -41,10 +41,10 @@ struct Row {
     cpu: u32,
     /// Time since which it waits, while it is runnable without a CPU.
     since_ns: u64,
-    came: RunnableCause,
+    cause: RunnableCause,
     placed: Rule,
     preempts: Rule,
-    left: Option<BlockReason>,
+    blocked: Option<BlockReason>,
 }
 
 /// Current interval of a CPU.
@@ -144,14 +144,14 @@ impl Recorder {
         now_ns: u64,
         task: TaskId,
         cpu: CpuId,
-        came: RunnableCause,
+        cause: RunnableCause,
         rules: (Rule, Rule),
     ) {
         self.count_runnable(now_ns);
         let row = self.row(task);
         let was_runnable = std::mem::replace(&mut row.runnable, true);
-        row.left = None;
-        (row.came, row.cpu) = (came, cpu.0);
+        row.blocked = None;
+        (row.cause, row.cpu) = (cause, cpu.0);
         (row.placed, row.preempts) = rules;
         if !row.running {
             row.since_ns = now_ns;
@@ -164,7 +164,7 @@ impl Recorder {
     fn sleeps(&mut self, now_ns: u64, task: TaskId, reason: BlockReason) {
         self.count_runnable(now_ns);
         let row = self.row(task);
-        row.left = Some(reason);
+        row.blocked = Some(reason);
         if std::mem::replace(&mut row.runnable, false) {
             self.runnable -= 1;
         }
@@ -185,7 +185,7 @@ impl Recorder {
                 from_ns: row.since_ns,
                 to_ns: now_ns,
                 cpu: CpuId(row.cpu),
-                came: row.came,
+                cause: row.cause,
                 open: true,
             });
         }
@@ -201,7 +201,7 @@ impl Recorder {
     }
 
     /// Ends the current interval of `cpu`, if any.
-    fn close(&mut self, now_ns: u64, cpu: CpuId, left: IntervalEnd) {
+    fn close(&mut self, now_ns: u64, cpu: CpuId, end: IntervalEnd) {
         self.charge(now_ns, cpu);
         let Some(Current { mut turn, .. }) = self.current[cpu.index()].take() else { return };
         let task = turn.task;
@@ -209,9 +209,9 @@ impl Recorder {
         row.running = false;
         // An interval without length ends no wait: the wait continues unless the task blocked in
         // it.
-        if turn.start_ns == now_ns && row.runnable && row.came == RunnableCause::Runnable {
+        if turn.start_ns == now_ns && row.runnable && row.cause == RunnableCause::Runnable {
             row.since_ns = turn.start_ns - turn.wait_ns;
-            row.came = turn.came;
+            row.cause = turn.cause;
             (row.placed, row.preempts) = (turn.placed, turn.preempts);
             return;
         }
@@ -222,7 +222,7 @@ impl Recorder {
                 from_ns: turn.start_ns - turn.wait_ns,
                 to_ns: turn.start_ns,
                 cpu,
-                came: turn.came,
+                cause: turn.cause,
                 open: false,
             });
         }
@@ -232,7 +232,7 @@ impl Recorder {
         turn.end_ns = now_ns;
         turn.busy_ns = now_ns - turn.start_ns;
         turn.task_ns = turn.busy_ns;
-        turn.left = left;
+        turn.end = end;
         self.history.turns.push(turn);
     }
 
@@ -246,13 +246,13 @@ impl Recorder {
     ) {
         let bucket = self.history.buckets.at(now_ns);
         self.history.buckets.switches[bucket] += 1;
-        let left = match self.current[cpu.index()].map(|current| self.tasks[current.turn.task].left)
-        {
-            Some(Some(reason)) if !prev_runnable => IntervalEnd::Blocked(reason),
-            _ if prev_runnable => IntervalEnd::Runnable,
-            _ => IntervalEnd::Blocked(BlockReason::Interruptible),
-        };
-        self.close(now_ns, cpu, left);
+        let end =
+            match self.current[cpu.index()].map(|current| self.tasks[current.turn.task].blocked) {
+                Some(Some(reason)) if !prev_runnable => IntervalEnd::Blocked(reason),
+                _ if prev_runnable => IntervalEnd::Runnable,
+                _ => IntervalEnd::Blocked(BlockReason::Interruptible),
+            };
+        self.close(now_ns, cpu, end);
         let Some(task) = next else { return };
         let row = self.row(task);
         let before = *row;
@@ -265,15 +265,15 @@ impl Recorder {
             task_ns: 0,
             count: 1,
             wait_ns: now_ns - before.since_ns,
-            came: before.came,
+            cause: before.cause,
             why,
             placed: before.placed,
             preempts: before.preempts,
-            left: IntervalEnd::Finished,
+            end: IntervalEnd::Finished,
         };
         row.running = true;
         row.cpu = cpu.0;
-        (row.came, row.placed, row.preempts) = (RunnableCause::Runnable, Rule::NONE, Rule::NONE);
+        (row.cause, row.placed, row.preempts) = (RunnableCause::Runnable, Rule::NONE, Rule::NONE);
         self.current[cpu.index()] = Some(Current { turn, charged_ns: now_ns });
     }
 
@@ -341,12 +341,12 @@ impl Observer for Recorder {
             Event::Woken { task, cpu, waker, placed, preempts } => {
                 let bucket = self.history.buckets.at(now_ns);
                 self.history.buckets.wakeups[bucket] += 1;
-                let came = match waker {
+                let cause = match waker {
                     Waker::Interrupt { .. } => RunnableCause::Interrupt,
                     Waker::Process { .. } => RunnableCause::Process,
                     Waker::Task { task, .. } => RunnableCause::Task(task),
                 };
-                self.wakes(now_ns, task, cpu, came, (placed, preempts));
+                self.wakes(now_ns, task, cpu, cause, (placed, preempts));
             }
             Event::Blocked { task, reason, .. } => self.sleeps(now_ns, task, reason),
             Event::Killed { task } => self.killed(now_ns, task),
@@ -397,7 +397,7 @@ mod tests {
             .turns
             .list()
             .iter()
-            .map(|t| (t.task, t.start_ns, t.end_ns, t.wait_ns, t.came, t.left))
+            .map(|t| (t.task, t.start_ns, t.end_ns, t.wait_ns, t.cause, t.end))
             .collect();
         let asleep = IntervalEnd::Blocked(BlockReason::Uninterruptible);
         assert_eq!(
@@ -429,7 +429,7 @@ mod tests {
     /// has no switch of its own.
     #[test]
     fn who_waits_is_owed_more_and_more() {
-        let weights = crate::Weights::new(&[1024; 40], 3);
+        let weights = crate::fairness::Weights::new(&[1024; 40], 3);
         let fairness = Fairness::new(1, weights, &[], 3);
         let mut recorder = Recorder::new(1, 100, Some(fairness));
         let (cpu, attr) = (CpuId(0), schedlab_core::TaskAttr::default());

@@ -49,7 +49,7 @@ pub struct RunInterval {
     /// Time that the task had been runnable before it.
     pub wait_ns: u64,
     /// Reason why it was runnable.
-    pub came: RunnableCause,
+    pub cause: RunnableCause,
     /// Rule by which it was picked.
     pub why: Rule,
     /// For a task that was woken or new: the rule by which its CPU was chosen ...
@@ -57,7 +57,7 @@ pub struct RunInterval {
     /// ... and the rule by which it preempted the current task there, or did not.
     pub preempts: Rule,
     /// How it ended.
-    pub left: IntervalEnd,
+    pub end: IntervalEnd,
 }
 
 /// Intervals in the order in which they began on their CPUs, up to a maximum number.
@@ -107,10 +107,10 @@ impl RunIntervals {
         self.count += 1;
         if let Some(last) = self.last[turn.cpu.index()] {
             let last = &mut self.list[last];
-            let goes_on = turn.came == RunnableCause::Runnable
+            let goes_on = turn.cause == RunnableCause::Runnable
                 && turn.wait_ns == 0
                 && last.count == 1
-                && (last.task, last.end_ns, last.left)
+                && (last.task, last.end_ns, last.end)
                     == (turn.task, turn.start_ns, IntervalEnd::Runnable);
             if goes_on {
                 // The task lost the CPU for no time.
@@ -118,7 +118,7 @@ impl RunIntervals {
                 last.end_ns = turn.end_ns;
                 last.busy_ns += turn.busy_ns;
                 last.task_ns += turn.task_ns;
-                last.left = turn.left;
+                last.end = turn.end;
                 return;
             }
             if merge(last, &turn, self.grain_ns) {
@@ -181,7 +181,7 @@ fn merge(turn: &mut RunInterval, next: &RunInterval, grain_ns: u64) -> bool {
     } else if next.task_ns > turn.task_ns {
         (turn.task, turn.task_ns) = (next.task, next.task_ns);
     }
-    turn.left = next.left;
+    turn.end = next.end;
     true
 }
 
@@ -201,11 +201,11 @@ mod tests {
             task_ns: length_ns,
             count: 1,
             wait_ns: 1,
-            came: RunnableCause::Runnable,
+            cause: RunnableCause::Runnable,
             why: Rule::NONE,
             placed: Rule::NONE,
             preempts: Rule::NONE,
-            left: IntervalEnd::Runnable,
+            end: IntervalEnd::Runnable,
         }
     }
 

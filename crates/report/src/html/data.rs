@@ -92,7 +92,7 @@ fn wait_row(wait: &Wait, explained: &[ExplainedWait]) -> WaitRow {
         from: wait.from_ns,
         to: wait.to_ns,
         cpu: wait.cpu.0,
-        came: wait.came.code(),
+        came: wait.cause.code(),
         open: wait.open,
         meanwhile: known.map(|known| known.meanwhile.iter().map(ran).collect()),
         lost: known.map_or(vec![], |known| known.lost.clone()),
@@ -274,12 +274,12 @@ fn add_turns(columns: &mut Columns, turns: &[RunInterval], cpus: u32, wait_unit_
         turn.start_ns - std::mem::replace(end, turn.end_ns)
     });
     add("length", all, &mut |turn| turn.end_ns - turn.start_ns);
-    add("left", single.clone(), &mut |turn| u64::from(turn.left.code()));
+    add("left", single.clone(), &mut |turn| u64::from(turn.end.code()));
     add("why", single, &mut |turn| u64::from(turn.why.0));
     add("placed", woken.clone(), &mut |turn| u64::from(turn.placed.0));
     add("preempts", woken, &mut |turn| u64::from(turn.preempts.0));
     add("wait", kind::STARTED..=kind::OTHER_WAIT, &mut |turn| turn.wait_ns / wait_unit_ns);
-    add("waker", kind::TASK..=kind::TASK, &mut |turn| match turn.came {
+    add("waker", kind::TASK..=kind::TASK, &mut |turn| match turn.cause {
         RunnableCause::Task(task) => u64::from(task.0),
         _ => unreachable!("slices of this kind have a waker"),
     });
@@ -298,9 +298,9 @@ fn kinds(sorted: &[&RunInterval]) -> Vec<u64> {
     let kind = |turn: &&RunInterval| {
         let lost = &mut lost[turn.task.0 as usize];
         let single = turn.count == 1;
-        let stays = (single && turn.left == IntervalEnd::Runnable).then_some(turn.end_ns);
+        let stays = (single && turn.end == IntervalEnd::Runnable).then_some(turn.end_ns);
         let known = std::mem::replace(lost, stays);
-        match turn.came {
+        match turn.cause {
             _ if !single => kind::SEVERAL,
             RunnableCause::Runnable => match known {
                 Some(since_ns) if turn.start_ns - since_ns == turn.wait_ns => kind::RUNNABLE,

@@ -25,7 +25,6 @@ pub mod cgconfig;
 pub mod cgrules;
 mod cpu_list;
 pub(crate) mod parameter;
-mod path;
 mod plan;
 mod settings;
 mod side_file;
@@ -36,12 +35,10 @@ mod users;
 pub mod weight;
 pub(crate) mod write;
 
-pub use path::SHARES_DEFAULT;
+pub use crate::group_path::SHARES_DEFAULT;
 pub use plan::{Feature, Group, GroupPlan, PERIOD_DEFAULT_US, SHARES_IDLE};
 pub use settings::{GroupSettings, Note};
 pub use side_file::{parse, parse_option};
 pub use user_groups::{by_user, place_by_user, user_group_path};
 pub use users::{User, Users};
 pub use write::Version;
-
-pub(crate) use path::{PathList, normal_path};

@@ -7,11 +7,11 @@
 
 use super::cpu_list::CpuList;
 use super::parameter::QUOTA_MAX_US;
-use super::path::{PathList, SHARES_DEFAULT};
 use super::settings::{GroupSettings, Note, Setting};
 use super::text::Fault;
 use super::write::{Version, Write};
 use crate::diagnostic::Diagnostic;
+use crate::group_path::{PathList, SHARES_DEFAULT};
 use schedlab_core::{CpuSet, GroupId, Quota};
 use std::collections::HashMap;
 use std::fmt;

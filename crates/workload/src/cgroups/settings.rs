@@ -1,10 +1,10 @@
 //! Settings of groups from files and options, in the order written.
 
 use super::parameter;
-use super::path::normal_path;
 use super::text::{Fault, Text};
 use super::write::{Version, Write};
 use crate::diagnostic::{Diagnostic, Span};
+use crate::group_path::normal_path;
 use std::fmt;
 use std::sync::Arc;
 

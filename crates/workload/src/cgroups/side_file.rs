@@ -17,13 +17,13 @@
 //! A `cgconfig.conf` is accepted, too: no other format begins with the name of one of its sections.
 
 use super::cgconfig::{self, CgConfig};
-use super::path::normal_path;
 use super::settings::{GroupSettings, Setting};
 use super::systemd::slice_path;
 use super::text::{Fault, Text, shown};
 use super::write::Version;
 use crate::cursor::Cursor;
 use crate::diagnostic::{Diagnostic, Span};
+use crate::group_path::normal_path;
 use crate::json::{self, Kind};
 use std::sync::Arc;
 

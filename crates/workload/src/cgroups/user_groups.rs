@@ -4,10 +4,10 @@
 //! one of 2048 (`/sys/kernel/uids/UID/cpu_share`). All are children of the root group, which
 //! contains no tasks itself.
 
-use super::path::SHARES_DEFAULT;
 use super::settings::{GroupSettings, Setting};
 use super::users::Users;
 use super::write::{Version, Write};
+use crate::group_path::SHARES_DEFAULT;
 use crate::model::Model;
 use std::sync::Arc;
 

@@ -289,11 +289,11 @@ impl Kernel {
                     return self.block_in(now_ns, number, Blocked::Child, step);
                 }
             }
-            Step::SetAttr(whom, attr) => {
-                return Ok(self.set_attr(number, whom, *attr).map_or(Outcome::Done, Outcome::Op));
+            Step::SetAttr(target, attr) => {
+                return Ok(self.set_attr(number, target, *attr).map_or(Outcome::Done, Outcome::Op));
             }
-            Step::SetAffinity(whom, allowed) => return op(self.set_affinity(whom, *allowed)),
-            Step::SetGroup(whom, group) => return op(self.set_group(whom, group)),
+            Step::SetAffinity(target, allowed) => return op(self.set_affinity(target, *allowed)),
+            Step::SetGroup(target, group) => return op(self.set_group(target, group)),
             Step::Exit => self.exit(now_ns, number),
             Step::Finish => {
                 let part = this.part;

@@ -187,9 +187,9 @@ impl Kernel {
         let mut mutex = self.heirs[task as usize].held;
         while mutex != NONE {
             if let Some(first) = self.first_waiter(mutex) {
-                let theirs = self.effective(first);
-                if urgency(&theirs) < urgency(&best) {
-                    best = SchedAttr { nice: own.nice, ..theirs };
+                let lent = self.effective(first);
+                if urgency(&lent) < urgency(&best) {
+                    best = SchedAttr { nice: own.nice, ..lent };
                 }
             }
             mutex = self.objects.mutexes[mutex as usize].next_held;

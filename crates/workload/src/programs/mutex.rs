@@ -38,11 +38,13 @@ pub enum MutexKind {
 }
 
 impl MutexKind {
+    #[inline]
     pub(super) fn is_handed_over(self) -> bool {
         matches!(self, MutexKind::HandedOver | MutexKind::Inherit)
     }
 
     /// Whether it is ordered by urgency and every call has a cost.
+    #[inline]
     pub(super) fn is_futex(self) -> bool {
         matches!(self, MutexKind::Urgency | MutexKind::Inherit)
     }
@@ -56,6 +58,7 @@ pub(super) const ORDINARY: Urgency = u64::MAX;
 /// Urgency of the most urgent real-time tasks; those of deadline tasks are lower.
 const REALTIME: Urgency = 1 << 63;
 
+#[inline]
 pub(super) fn urgency(attr: &SchedAttr) -> Urgency {
     match attr.policy {
         Policy::Deadline => attr.deadline_ns.min(REALTIME - 1),
@@ -106,6 +109,7 @@ impl Mutex {
     }
 
     /// Returns the task that holds it.
+    #[inline]
     pub fn owner(&self) -> Option<u32> {
         Some(self.owner).filter(|&owner| owner != NONE)
     }

@@ -1,5 +1,5 @@
-//! Rules of priority inheritance: who lends, to whom, and what is left when mutexes are released in
-//! any order or handed over.
+//! Rules of priority inheritance: which waiter lends to which task, and what is left when mutexes
+//! are released in any order or handed over.
 
 use super::mutex::{MutexId, MutexKind};
 use super::step::{Spawn, Step};

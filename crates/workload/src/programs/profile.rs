@@ -29,7 +29,7 @@ impl Profile {
     /// promises to sleep (here it has woken its reader before, message by message). A write that is
     /// complete ends with an ordinary wakeup. 2.6 before 2.6.24 is assumed to do the same: 2.6.0
     /// does not count the sleep of a task that is woken synchronously, and if its pipes always woke
-    /// so, irman2 would starve no task under it, as it did. Sockets: since 2.6.30.
+    /// so, irman2 would not starve any task under it, but it did. Sockets: since 2.6.30.
     pub fn of(version: &str) -> Profile {
         let mut numbers = version
             .split(|c: char| !c.is_ascii_digit())

@@ -30,9 +30,9 @@ pub(super) struct Semaphore {
 impl Semaphore {
     /// Takes one, if possible.
     pub fn take(&mut self) -> bool {
-        let there = self.count > 0;
-        self.count -= u64::from(there);
-        there
+        let available = self.count > 0;
+        self.count -= u64::from(available);
+        available
     }
 
     /// Adds one, or hands it to the task that has waited longest. Returns the task to wake.

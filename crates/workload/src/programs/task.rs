@@ -172,6 +172,7 @@ impl Task {
 }
 
 /// Whether a task is still suspended as it was when it was queued.
+#[inline]
 pub(super) fn is_asleep(tasks: &[Task], sleeper: Sleeper) -> bool {
     let task = &tasks[sleeper.task as usize];
     task.blocked == Blocked::Suspended && task.ticket == sleeper.ticket

@@ -2,7 +2,7 @@
 
 use super::blocked::Blocked;
 use super::kernel::Kernel;
-use crate::error::Seconds;
+use crate::seconds::Seconds;
 use schedlab_core::TaskId;
 use std::fmt;
 

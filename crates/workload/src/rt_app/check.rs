@@ -5,7 +5,7 @@ use super::model_error::{ModelError, Place, Spot};
 use super::mutex_use::{self, rounds_worth_trying};
 use super::read::Dialect;
 use crate::diagnostic::did_you_mean;
-use crate::groups;
+use crate::group_path::normal_path;
 use crate::model::{Action, Loops, Model, Phase, Properties, THREADS_MAX, Task};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -194,7 +194,7 @@ fn check_plain(
         return Err(ModelError::new(place("util_min"), message));
     }
     if let Some(path) = &properties.taskgroup
-        && groups::normal_path(path).as_ref() != Ok(path)
+        && normal_path(path).as_ref() != Ok(path)
     {
         return Err(ModelError::new(
             place("taskgroup"),

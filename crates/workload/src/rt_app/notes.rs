@@ -1,7 +1,7 @@
 //! Notes on a workload: nothing is wrong, but the user should know.
 
-use crate::format_s;
 use crate::model::{Action, Loops, Model, Phase, Task};
+use crate::seconds::format_s;
 use std::collections::BTreeSet;
 
 /// Virtual time of a run that takes a long time, ns.

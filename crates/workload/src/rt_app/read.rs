@@ -3,7 +3,7 @@
 use super::keys::{self, Key, Kind};
 use crate::cursor::Cursor;
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::groups;
+use crate::group_path::normal_path;
 use crate::json::Kind as Json;
 use crate::model::{
     Action, Event, Global, Loops, MemRun, MemRunKind, Model, Phase, Properties, THREADS_MAX, Task,
@@ -322,7 +322,7 @@ fn property(properties: &mut Properties, cursor: Cursor<'_>) -> Result<(), Diagn
         "util_min" => properties.util_min = Some(cursor.small("a utilisation", 0..=1024)?),
         "util_max" => properties.util_max = Some(cursor.small("a utilisation", 0..=1024)?),
         "taskgroup" => {
-            let path = groups::normal_path(cursor.string()?);
+            let path = normal_path(cursor.string()?);
             properties.taskgroup = Some(path.map_err(|message| cursor.error(message))?);
         }
         key => unreachable!("`{key}` is listed as a property"),

@@ -1,9 +1,9 @@
 //! Checks of a timetable before the run: names that do not exist.
 
 use super::{Change, Tasks, Timetable};
+use crate::cgroups::GroupPlan;
 use crate::cgroups::write::Write;
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::groups::GroupPlan;
 use crate::model::{Action as Step, Model};
 use crate::pattern::matches;
 use std::collections::HashSet;
@@ -66,19 +66,19 @@ impl Timetable {
                 }
             };
             match &entry.change {
-                Change::Nice(whom, _)
-                | Change::Policy(whom, _)
-                | Change::Stop(whom)
-                | Change::Continue(whom)
-                | Change::Kill(whom)
-                | Change::Freeze(whom)
-                | Change::Thaw(whom) => tasks(whom)?,
-                Change::Affinity(whom, _, list) => {
-                    tasks(whom)?;
+                Change::Nice(targets, _)
+                | Change::Policy(targets, _)
+                | Change::Stop(targets)
+                | Change::Continue(targets)
+                | Change::Kill(targets)
+                | Change::Freeze(targets)
+                | Change::Thaw(targets) => tasks(targets)?,
+                Change::Affinity(targets, _, list) => {
+                    tasks(targets)?;
                     cpus(1, list)?;
                 }
-                Change::Move(whom, path) => {
-                    tasks(whom)?;
+                Change::Move(targets, path) => {
+                    tasks(targets)?;
                     group(around.groups, path)
                         .map_err(|(message, help)| origin.error(1, message).with_help_if(help))?;
                 }

@@ -2,9 +2,9 @@
 
 use super::groups::Groups;
 use super::{Change, Entry, NewPolicy, Tasks, Timetable};
+use crate::cgroups::GroupPlan;
 use crate::cgroups::write::Write;
 use crate::error::Error;
-use crate::groups::GroupPlan;
 use crate::pattern::matches;
 use crate::programs::Kernel;
 use core::ops::ControlFlow;

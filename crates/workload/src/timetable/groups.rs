@@ -1,7 +1,7 @@
 //! State of the groups during a run. A write to a group is checked against its current state.
 
 use crate::cgroups::write::Write;
-use crate::groups::{Group, GroupPlan};
+use crate::cgroups::{Group, GroupPlan};
 use schedlab_core::{Errno, GroupId};
 use schedlab_machine::{Action, ActionError};
 

@@ -1,8 +1,8 @@
 //! Notes on a timetable: nothing is wrong, but the user should know.
 
 use super::{Change, Entry, Tasks, Timetable, When};
-use crate::format_s;
 use crate::model::Model;
+use crate::seconds::format_s;
 
 /// Number of actions that take a long time.
 const MANY: u64 = 1_000_000;

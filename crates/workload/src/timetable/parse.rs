@@ -1,8 +1,10 @@
 //! Reading timetables.
 
 use super::{Change, Entry, NewPolicy, Origin, Tasks, Timetable, When};
-use crate::cgroups::{normal_path, parameter::read_setting, write::Write};
+use crate::cgroups::parameter::read_setting;
+use crate::cgroups::write::Write;
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
+use crate::group_path::normal_path;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{CpuId, CpuSet, Policy};
 
@@ -116,9 +118,9 @@ impl Reader {
     }
 
     fn skip(&mut self, word: &str) -> bool {
-        let there = self.peek() == word;
-        self.next += usize::from(there);
-        there
+        let matches = self.peek() == word;
+        self.next += usize::from(matches);
+        matches
     }
 
     fn entry(mut self) -> Result<Entry, Diagnostic> {
@@ -146,7 +148,7 @@ impl Reader {
                 let from_ns = when.from_ns;
                 when.until_ns = self.take("the end", |word| match duration_ns(word)? {
                     ns if ns <= from_ns => {
-                        let first = crate::format_s(from_ns);
+                        let first = crate::seconds::format_s(from_ns);
                         let message =
                             format!("it ends before its first time, {first}, so it is never done");
                         Err(fault(message, "write `from` and the time when it begins".to_string()))

@@ -15,11 +15,11 @@
 //! ```
 
 use super::super::parameter::{CONTROLLERS, OTHER_CONTROLLERS};
-use super::super::path::normal_path;
 use super::super::settings::{GroupSettings, Setting};
 use super::super::text::{Fault, Text, shown};
 use super::token::{KEYWORDS, Kind, Token, Tokens};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
+use crate::group_path::normal_path;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -20,10 +20,10 @@ pub(crate) use grammar::SECTIONS;
 pub use super::settings::Template;
 
 use super::Version;
-use super::path::normal_path;
 use super::settings::{Entry, GroupSettings, Note};
 use super::text::Text;
 use crate::diagnostic::Diagnostic;
+use crate::group_path::normal_path;
 use grammar::TemplateName;
 
 /// A file of groups.

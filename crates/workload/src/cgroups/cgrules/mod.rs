@@ -23,10 +23,10 @@ mod template;
 
 pub use accounts::Accounts;
 
-use super::path::normal_path;
 use super::settings::Note;
 use super::text::{Fault, Text, shown};
 use crate::diagnostic::{Diagnostic, Span};
+use crate::group_path::normal_path;
 use accounts::{Gid, Uid};
 
 /// Rules of a file.

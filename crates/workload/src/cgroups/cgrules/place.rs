@@ -1,12 +1,12 @@
 //! Rules applied to a whole workload.
 
 use super::super::cgconfig::Template;
-use super::super::path::normal_path;
 use super::super::settings::{GroupSettings, Note};
 use super::super::text::Fault;
 use super::super::users::Users;
 use super::{Move, Process, Rules, Verdict};
 use crate::diagnostic::Diagnostic;
+use crate::group_path::normal_path;
 use crate::model::Model;
 
 /// Controllers by which a task's group is chosen: a rule for the first of them counts.
@@ -38,9 +38,9 @@ impl Rules {
             if let Verdict::Move(moves) = &verdict {
                 self.note_other_groups(moves, to, settings);
             }
-            let there =
+            let exists =
                 settings.names(&to.path) || known.contains(&to.path) || made.contains(&to.path);
-            if !there {
+            if !exists {
                 self.make(to, &task.key, settings)?;
                 made.push(to.path.clone());
             }

@@ -53,6 +53,7 @@ impl Cursor {
 
     /// Advances to the first instruction that is more than a marker. `passes_over`: skips changes
     /// of attributes, too.
+    #[inline]
     pub fn skip_markers(
         &mut self,
         now_ns: u64,

@@ -389,7 +389,7 @@ pub enum AddressSpaces {
     Process,
     /// The threads of one script.
     PerTask,
-    /// None: every thread is a process.
+    /// No threads: every thread is a process.
     PerThread,
 }
 
