@@ -76,7 +76,7 @@ fn x_beside_a_burner_under_the_three_schedulers_of_the_published_experiment() {
 fn a_load_beside_itself_is_refused() {
     let same = bench("interbench", &[("bench", "video"), ("load", "video")], 1);
     let error = same.run(&select::find("cfs").expect("it is there")).expect_err("it is refused");
-    assert_eq!(error.to_string(), "--load: video is not run beside itself; give another");
+    assert_eq!(error.to_string(), "--load: video does not run beside itself; give another load");
 }
 
 /// 2.385 ms of CPU time a transaction.
