@@ -244,7 +244,7 @@ const tests = {
   async 'more turns than a page holds are put together, which is said, and sums stay'(page) {
     await page.open(file('many.html'));
     assert.equal(await page.value('document.body.dataset.failed || ""'), '');
-    assert.ok((await text(page, '.thinned')).includes('more turns than a page holds'));
+    assert.ok((await text(page, '.thinned')).includes('more slices than a page holds'));
     assert.ok(await page.value('Lab.runs.reduce((sum, run) => sum + run.turns, 0)') <= 1e6);
     assert.ok(await page.value(`Lab.runs.every((run) => {
       let busy = 0;

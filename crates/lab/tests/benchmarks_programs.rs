@@ -81,7 +81,7 @@ fn a_load_beside_itself_is_refused() {
         .session(&select::find("cfs").expect("it is there"))
         .and_then(Session::finish)
         .expect_err("it is refused");
-    assert_eq!(error.to_string(), "--load: video is not run beside itself; give another");
+    assert_eq!(error.to_string(), "--load: video does not run beside itself; give another load");
 }
 
 /// 2.385 ms of CPU time a transaction.

@@ -81,7 +81,7 @@ fn what_the_kernel_refuses_is_told_everywhere() {
         let ran = run(file, &[&args[..], &["--tasks"]].concat());
         assert!(ran.stderr.contains(warning), "{file}: {}", ran.stderr);
         let table = ran.good();
-        assert!(table.contains("were refused:\neevdf@6.18 "), "{table}");
+        assert!(table.contains("an affinity ...):\neevdf@6.18 "), "{table}");
         assert!(table.contains("refused "), "{table}");
         let run = first_run(file, &args);
         assert_eq!(run["refusals"][0]["asked"], asked, "{file}");

@@ -154,19 +154,19 @@ fn what_is_wrong_is_said_with_its_place() {
         .error(&["member \"hackbench 0\": ", "0 is out of range; give 1 to 10000"]);
     mix(&["game --nice 20"]).error(&["20 is out of range; give -20 to 19"]);
     mix(&["game --policy fast"])
-        .error(&["\"fast\" is not known; give one of other, batch, idle, fifo, rr"]);
+        .error(&["\"fast\" is unknown; give one of other, batch, idle, fifo, rr"]);
     mix(&["game --affinity 1-0"]).error(&["\"1-0\" names no CPUs; give all, 3, 0-3 or 0+2+4-7"]);
     mix(&["game --affinity 1"])
         .error(&["--game.affinity: there is no CPU 1; the last one of this machine is 0"]);
     mix(&["a=game", "a=game"]).error(&["two members are called a"]);
-    mix(&["a.b=game"]).error(&["\"a.b\" is no name for a member"]);
+    mix(&["a.b=game"]).error(&["\"a.b\" is not a name for a member"]);
     mix(&["periodic --run 60"]).error(&["--periodic.run: longer than the period; give less"]);
     mix(&["--file", "no/such/file"]).error(&["no/such/file: "]);
     let scratch = Scratch::new("mix-file");
     let file = scratch.file("my.mix", "# mine\ngame --time 1 # a second\nhackbench --goups 3\n");
     mix(&["--file", &file]).error(&["my.mix:3: ", "'--goups'", "'--groups'"]);
     let empty = scratch.file("empty.mix", "\n# nothing\n");
-    mix(&["--file", &empty]).error(&["a mix of nothing"]);
+    mix(&["--file", &empty]).error(&["the mix has no members"]);
 }
 
 #[test]

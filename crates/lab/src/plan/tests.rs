@@ -171,7 +171,7 @@ fn every_mistake_is_found_before_the_first_run() {
         assert!(error.to_string().contains(part), "no \"{part}\" in: {error}");
     }
     let cases: &[Case] = &[
-        (|plan| plan.load = Load::Mix(Mix { members: vec![] }), "a mix of nothing"),
+        (|plan| plan.load = Load::Mix(Mix { members: vec![] }), "the mix has no members"),
         (|plan| plan.timetable.actions.push("1s stop a".into()), "only a workload"),
         (|plan| plan.groups.user_groups = true, "only a workload"),
         (|plan| plan.repeat = 0, "repeat is 0"),
