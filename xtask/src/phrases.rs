@@ -303,15 +303,12 @@ fn python(text: &str) -> Vec<Passage> {
             } else {
                 let Some(at) = rest.find(['#', '"', '\'']) else { break };
                 let behind = &rest[at..];
-                if behind.starts_with('#') {
+                if let Some(comment) = behind.strip_prefix('#') {
                     is_comment = true;
                     if !was_comment {
                         passages.push(Passage::default());
                     }
-                    passages
-                        .last_mut()
-                        .expect("a comment has its passage")
-                        .add(&behind[1..], i + 1);
+                    passages.last_mut().expect("a comment has its passage").add(comment, i + 1);
                     break;
                 }
                 let quotes = ["\"\"\"", "'''", "\"", "'"];
