@@ -122,9 +122,9 @@ pub struct GroupStats {
 
 /// A process scheduler: what one kernel release does.
 ///
-/// All hooks may read the clock of, and give orders to, the [`Platform`]. Unless stated otherwise, a
-/// hook that makes a reschedule necessary asks for it with [`Platform::resched`], and a hook that
-/// decides something names the rule with [`Platform::because`].
+/// All hooks may read the clock of the [`Platform`] and give orders to it. Unless stated otherwise,
+/// a hook that makes a reschedule necessary requests it with [`Platform::resched`], and a hook that
+/// makes a decision names the rule with [`Platform::because`].
 ///
 /// Six hooks are required. The others have defaults for schedulers that have nothing to do there. A
 /// wrapper around another scheduler implements all of them; `clippy::missing_trait_methods`, denied
