@@ -106,10 +106,10 @@ fn keys(manifest: &str, table: &str) -> Vec<String> {
     keys
 }
 
-/// Directory of a package of this workspace; that of the program is `cli`.
+/// Directory of a package of this workspace.
 fn own(package: &str) -> Option<&str> {
     match package {
-        "schedlab" => Some("cli"),
+        "schedlab" => Some("schedlab"),
         package => package.strip_prefix("schedlab-"),
     }
 }

@@ -16,7 +16,7 @@ const SHELLS: [(&str, &str); 5] = [
 /// Writes the man pages of the program and of all its commands into `directory`.
 pub fn pages(directory: &str) -> ExitCode {
     let status = cargo()
-        .args(["run", "--quiet", "--package", "schedlab", "--features", "man"])
+        .args(["run", "--quiet", "--package", "schedlab-cli", "--features", "man"])
         .args(["--example", "man", "--", directory])
         .status();
     match status {
