@@ -59,7 +59,10 @@ fn manifests(repository: &Repository, findings: &mut Vec<Finding>) -> BTreeMap<S
         let Some(name) = name else { continue };
         match file.text.parse::<toml::Table>() {
             Ok(manifest) => {
-                crates.insert(name.to_string(), uses(&manifest));
+                let mut uses = uses(&manifest);
+                // A crate may name itself to enable features for its tests.
+                uses.tests.remove(name);
+                crates.insert(name.to_string(), uses);
             }
             Err(error) => findings.push(Finding::new(&file.path, 0, error.message())),
         }
