@@ -9,10 +9,10 @@ use std::fmt::Write;
 pub const MARK: &str = "<!-- schedlab -->";
 
 /// Statistic of a distribution.
-type Of = fn(&Spread) -> Option<u64>;
+type Statistic = fn(&Spread) -> Option<u64>;
 
 /// Percentiles of a latency that are drawn.
-const PERCENTILES: [(&str, Of); 6] = [
+const PERCENTILES: [(&str, Statistic); 6] = [
     ("p50", |spread| spread.p50_ns),
     ("p90", |spread| spread.p90_ns),
     ("p95", |spread| spread.p95_ns),

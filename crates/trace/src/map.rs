@@ -14,14 +14,14 @@ pub struct Map<L> {
     current: Vec<Option<String>>,
     /// CPUs with columns, in column order. `None`: all CPUs, by number.
     active: Option<Vec<u32>>,
-    names: BTreeMap<u32, Known>,
+    names: BTreeMap<u32, TaskLabel>,
     next: usize,
     /// Whether the run is over, and the remaining events only end what still runs.
     is_closing: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct TaskLabel {
     short: String,
     comm: String,
 }
@@ -80,7 +80,7 @@ impl<L: Lines> Sink for Map<L> {
             }
             None => {
                 let short = self.short();
-                let known = Known { short: short.clone(), comm: next.comm.into() };
+                let known = TaskLabel { short: short.clone(), comm: next.comm.into() };
                 self.names.insert(next.pid, known);
                 explained = Some(short.clone());
                 short

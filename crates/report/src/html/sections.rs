@@ -98,8 +98,8 @@ pub(super) const fn better(better: Better) -> &'static str {
 /// Returns the percentiles of wakeup latencies, a row for each scheduler: the curves below, as
 /// numbers.
 pub(super) fn percentiles(page: &Page<'_>) -> Markup {
-    type Of = fn(&Spread) -> Option<u64>;
-    let columns: [(&str, Of); 8] = [
+    type Statistic = fn(&Spread) -> Option<u64>;
+    let columns: [(&str, Statistic); 8] = [
         ("min", |spread| spread.min_ns),
         ("p50", |spread| spread.p50_ns),
         ("p90", |spread| spread.p90_ns),

@@ -89,8 +89,8 @@ pub(super) fn draw(window: &Window<'_>, owners: &Owners) -> String {
     }
 
     let what = match division.per_lane {
-        1 => format!("one lane per CPU, one letter per {}", owners.kind),
-        several => format!("one lane per {several} CPUs, one letter per {}", owners.kind),
+        1 => format!("one lane per CPU, letter per {}", owners.kind),
+        several => format!("{several} CPUs per lane, letter per {}", owners.kind),
     };
     let mut text = head(window, &what, cells);
     axis(&mut text, window, label_width, cells, "busy");
