@@ -302,6 +302,7 @@ fn an_account_of_a_pick_has_array_priority_and_place() {
     let expected =
         [[0, prio(tasks[0]), 0, 0], [0, prio(tasks[0]), 1, 0], [0, prio(tasks[2]), 0, 0]];
     assert_eq!(ranks, expected);
-    let names: Vec<_> = account.evidence.candidates[0].terms.iter().map(|term| &term.name).collect();
+    let terms = account.evidence.candidates[0].terms.iter();
+    let names: Vec<_> = terms.map(|term| &term.name).collect();
     assert_eq!(names, ["expired", "prio", "static_prio", "bonus", "sleep_avg_ns", "time_slice"]);
 }
