@@ -144,8 +144,15 @@ mod tests {
         let terms = |other| -> Vec<_> {
             margins(&best, &other).into_iter().map(|one| one.term.map(|term| term.name)).collect()
         };
-        assert_eq!(terms(candidate(1, 0, 900)), [Some("eligible".into()), Some("deadline_ns".into())]);
-        assert_eq!(terms(candidate(1, 0, 100)), [Some("eligible".into())], "it would be due earlier");
+        assert_eq!(
+            terms(candidate(1, 0, 900)),
+            [Some("eligible".into()), Some("deadline_ns".into())]
+        );
+        assert_eq!(
+            terms(candidate(1, 0, 100)),
+            [Some("eligible".into())],
+            "it would be due earlier"
+        );
         assert_eq!(terms(candidate(1, 1, 900)), [Some("deadline_ns".into())]);
     }
 

@@ -345,7 +345,8 @@ fn a_scheduler_of_ones_own_runs_a_plan_and_gives_its_reasons_if_asked() {
     plan.schedulers = vec!["cfs".into(), "own".into()];
     let unknown = plan.prepare().err().expect("nobody knows it").to_string();
     assert!(unknown.contains("there is no scheduler \"own\""), "{unknown}");
-    let named = plan.prepare_with(&[Choice::of(&OWN, &OWN.releases[0])]).expect("it was brought along");
+    let named =
+        plan.prepare_with(&[Choice::of(&OWN, &OWN.releases[0])]).expect("it was brought along");
     let names: Vec<String> = named.schedulers().iter().map(Contender::to_string).collect();
     assert_eq!(names, ["cfs@2.6.32", "own@1"]);
     plan.schedulers.truncate(1);

@@ -58,13 +58,16 @@ pub struct Page<'a> {
     pub names: &'a [&'a str],
 }
 
+/// A rule of a scheduler: number, name, sentence.
+pub type RuleRow = (u8, Cow<'static, str>, Cow<'static, str>);
+
 /// What was recorded of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// Who had which CPU, and sums over time.
     pub history: &'a History,
-    /// The scheduler's rules: number, name, sentence.
-    pub rules: &'a [(u8, Cow<'static, str>, Cow<'static, str>)],
+    /// The scheduler's rules.
+    pub rules: &'a [RuleRow],
     /// What is known of some of the longest waits, in any order.
     pub explained: &'a [Explained],
 }
