@@ -270,7 +270,7 @@ impl Table {
 fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if row >= column.len() {
         return Err(pyo3::exceptions::PyIndexError::new_err(format!(
-            "there is no row {row}; the table has {}",
+            "there is no row {row}; the table has {} rows",
             column.len()
         )));
     }

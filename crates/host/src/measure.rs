@@ -266,7 +266,7 @@ fn timer_latency(
 fn wake_remote(cpu: u32, other: u32, groups: &Groups) -> Result<(f64, Vec<u64>), String> {
     let (go, over) = (AtomicU32::new(0), AtomicBool::new(false));
     let (sent_ns, latency_ns) = (AtomicU64::new(0), AtomicU64::new(0));
-    let nobody = AtomicU32::new(0);
+    let unused = AtomicU32::new(0);
     std::thread::scope(|scope| {
         let sleeper = scope.spawn(|| {
             settled(other, groups)?;
@@ -287,7 +287,7 @@ fn wake_remote(cpu: u32, other: u32, groups: &Groups) -> Result<(f64, Vec<u64>),
             let settled = settled(cpu, groups);
             let (mut calls, mut latencies) = (vec![], vec![]);
             if settled.is_ok() {
-                let idle = each(10_000, || wake(&nobody));
+                let idle = each(10_000, || wake(&unused));
                 for _ in 0..SLEEPS {
                     std::thread::sleep(Duration::from_micros(300));
                     latency_ns.store(0, Ordering::Release);

@@ -10,9 +10,8 @@ use crate::plan::{Contender, Prepared};
 use schedlab_core::TaskId;
 use schedlab_measure::history::{History, Recorder};
 use schedlab_report::bench::BenchReport;
-use schedlab_report::html::{self, ExplainedWait, Page, Recording, TURNS_MOST};
+use schedlab_report::html::{self, ExplainedWait, Page, Recording, RuleRow, TURNS_MOST};
 use schedlab_report::{Report, RunReport};
-use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
 /// Recorders of all runs together have room for so many turns.
@@ -31,7 +30,7 @@ const TASKS_RECORDED: u64 = 20_000;
 struct Recorded {
     run: RunReport,
     history: History,
-    rules: Vec<(u8, Cow<'static, str>, Cow<'static, str>)>,
+    rules: Vec<RuleRow>,
     explained: Vec<ExplainedWait>,
 }
 

@@ -83,7 +83,7 @@ pub enum PapersError {
     #[error(transparent)]
     File(#[from] Error),
     /// There is no such experiment.
-    #[error("there is no experiment \"{0}\"; there are {1}")]
+    #[error("there is no experiment \"{0}\"; the experiments are {1}")]
     Unknown(String, String),
     /// The work was interrupted.
     #[error("interrupted")]

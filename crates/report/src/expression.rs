@@ -12,7 +12,7 @@
 //! their values.
 //!
 //! A comparison may have several parts: `a < b <= c` is true if both are. `and` and `or` join
-//! truths, `and` binds more tightly; both sides are always evaluated. A list is written in brackets.
+//! truths, `and` binds more tightly; both sides are always evaluated. Brackets enclose a list.
 //! Functions of numbers and lists, whose items count as arguments: `min`, `max`, `mean`, `sum`,
 //! `count`, `variance` (divisor n - 1), `sd`, `cv` (sd / mean), `population_variance`, `rising` and
 //! `falling` (strictly, in order). Of two lists: `slope` (least squares of the logarithms of the

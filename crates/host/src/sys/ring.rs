@@ -141,7 +141,7 @@ impl SwitchRing {
     }
 
     fn of(thread: i32, cpu: i32, pages: usize) -> io::Result<SwitchRing> {
-        assert!(pages.is_power_of_two(), "the kernel wants a power of two");
+        assert!(pages.is_power_of_two(), "the kernel requires a power of two");
         let attr = EventAttr {
             kind: TYPE_SOFTWARE,
             size: SIZE,

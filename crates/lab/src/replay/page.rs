@@ -13,9 +13,8 @@ use crate::recorded::Recorded;
 use schedlab_measure::history::{History, Recorder};
 use schedlab_report::data::WorkloadInfo;
 use schedlab_report::html::replay::{self as sections, Difference, Figure, Group, Row};
-use schedlab_report::html::{self, Page, Recording, TURNS_MOST};
+use schedlab_report::html::{self, Page, Recording, RuleRow, TURNS_MOST};
 use schedlab_report::{Report, RunReport};
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
@@ -35,7 +34,7 @@ pub struct ReplayPage {
     report: Report,
     names: Vec<String>,
     histories: Vec<Option<History>>,
-    rules: Vec<Vec<(u8, Cow<'static, str>, Cow<'static, str>)>>,
+    rules: Vec<Vec<RuleRow>>,
     what: String,
     sections: Vec<html::Section>,
 }

@@ -84,7 +84,7 @@ pub enum CalibrateError<E> {
 
 /// Change of a parameter's logarithm by which its effect is observed. Simulations are not smooth: a
 /// smaller change might have no effect.
-const LOOK: f64 = 0.05;
+const PROBE_STEP: f64 = 0.05;
 
 /// Finds values for `parameters` with which the ratios that `simulate` returns, measured to
 /// simulated, are as close to 1 as possible.
@@ -103,7 +103,7 @@ pub fn fit<E>(
         }
     }
     let mut simulations = 0;
-    let mut look = |at: &[f64]| -> Result<Vec<f64>, CalibrateError<E>> {
+    let mut evaluate = |at: &[f64]| -> Result<Vec<f64>, CalibrateError<E>> {
         simulations += 1;
         let values = values_of(parameters, at);
         let ratios = simulate(&values).map_err(CalibrateError::Simulation)?;
@@ -114,28 +114,33 @@ pub fn fit<E>(
     };
     let count = parameters.len();
     let mut at: Vec<f64> = parameters.iter().map(|parameter| parameter.start.ln()).collect();
-    let mut off = look(&at)?;
+    let mut off = evaluate(&at)?;
     let mut used = 1;
     if count == 0 || off.len() < count {
         return Err(CalibrateError::TooFew);
     }
     let mut damping = 1e-3;
-    let mut picture: Option<Vec<Vec<f64>>> = None;
+    let mut model: Option<Vec<Vec<f64>>> = None;
     let mut fresh = false;
     while used < effort.simulations && off.iter().any(|off| off.abs() > effort.precision) {
-        let jacobian = match picture.take() {
+        let jacobian = match model.take() {
             Some(jacobian) => jacobian,
             None => {
                 let mut columns = vec![];
                 for number in 0..count {
                     let most = parameters[number].most.ln();
-                    let step = if at[number] + LOOK > most { -LOOK } else { LOOK };
-                    let mut beside = at.clone();
-                    beside[number] += step;
-                    let seen = look(&beside)?;
+                    let step =
+                        if at[number] + PROBE_STEP > most { -PROBE_STEP } else { PROBE_STEP };
+                    let mut shifted = at.clone();
+                    shifted[number] += step;
+                    let results = evaluate(&shifted)?;
                     used += 1;
                     columns.push(
-                        seen.iter().zip(&off).map(|(seen, off)| (seen - off) / step).collect(),
+                        results
+                            .iter()
+                            .zip(&off)
+                            .map(|(results, off)| (results - off) / step)
+                            .collect(),
                     );
                 }
                 fresh = true;
@@ -143,12 +148,12 @@ pub fn fit<E>(
             }
         };
         let step = damped_step(&jacobian, &off, damping);
-        let there: Vec<f64> = (at.iter().zip(&step).zip(parameters))
+        let next: Vec<f64> = (at.iter().zip(&step).zip(parameters))
             .map(|((at, step), parameter)| {
                 (at + step).clamp(parameter.least.ln(), parameter.most.ln())
             })
             .collect();
-        let moved: Vec<f64> = there.iter().zip(&at).map(|(there, at)| there - at).collect();
+        let moved: Vec<f64> = next.iter().zip(&at).map(|(next, at)| next - at).collect();
         let length = square(&moved);
         if length < 1e-12 {
             // No further progress: at the bounds, or at the minimum.
@@ -157,12 +162,12 @@ pub fn fit<E>(
             }
             continue;
         }
-        let seen = look(&there)?;
+        let results = evaluate(&next)?;
         used += 1;
-        if square(&seen) < square(&off) {
-            let little = square(&off) - square(&seen) < 1e-6 * square(&off);
-            picture = Some(corrected(jacobian, &off, &seen, &moved));
-            (at, off) = (there, seen);
+        if square(&results) < square(&off) {
+            let little = square(&off) - square(&results) < 1e-6 * square(&off);
+            model = Some(corrected(jacobian, &off, &results, &moved));
+            (at, off) = (next, results);
             damping = (damping / 4.0).max(1e-9);
             if little && fresh {
                 break;
@@ -174,7 +179,7 @@ pub fn fit<E>(
                 break;
             }
             damping *= 8.0;
-            picture = Some(jacobian);
+            model = Some(jacobian);
         }
         // Otherwise, a new Jacobian is computed.
     }
@@ -196,23 +201,23 @@ fn square(of: &[f64]) -> f64 {
     of.iter().map(|x| x * x).sum()
 }
 
-/// Corrects the Jacobian by the result of a step: from `off` to `seen` by `moved`.
+/// Corrects the Jacobian by the result of a step: from `off` to `results` by `moved`.
 fn corrected(
     mut jacobian: Vec<Vec<f64>>,
     off: &[f64],
-    seen: &[f64],
+    results: &[f64],
     moved: &[f64],
 ) -> Vec<Vec<f64>> {
     let length = square(moved);
-    let foreseen: Vec<f64> = (0..off.len())
+    let predicted: Vec<f64> = (0..off.len())
         .map(|row| {
             off[row]
                 + jacobian.iter().zip(moved).map(|(column, moved)| column[row] * moved).sum::<f64>()
         })
         .collect();
     for (column, moved) in jacobian.iter_mut().zip(moved) {
-        for ((slope, seen), foreseen) in column.iter_mut().zip(seen).zip(&foreseen) {
-            *slope += (seen - foreseen) * moved / length;
+        for ((slope, results), predicted) in column.iter_mut().zip(results).zip(&predicted) {
+            *slope += (results - predicted) * moved / length;
         }
     }
     jacobian
@@ -293,8 +298,8 @@ mod tests {
         for (number, factor) in [(0, 1.02), (0, 0.98), (1, 1.02), (1, 0.98)] {
             let mut values = fit.values.clone();
             values[number] *= factor;
-            let beside = ratios(&measured, &line(&values)).unwrap();
-            let error = (beside.iter().map(|ratio| ratio.ln().powi(2)).sum::<f64>() / 4.0).sqrt();
+            let shifted = ratios(&measured, &line(&values)).unwrap();
+            let error = (shifted.iter().map(|ratio| ratio.ln().powi(2)).sum::<f64>() / 4.0).sqrt();
             assert!(error >= fit.error - 1e-6, "{values:?} {error} {fit:?}");
         }
     }

@@ -112,7 +112,7 @@ impl Point {
             let names: Vec<&str> =
                 run.findings.figures.iter().map(|figure| figure.name.as_str()).collect();
             Error::new(format!(
-                "there is no figure \"{}\"; there are {}",
+                "there is no figure \"{}\"; the figures are {}",
                 self.figure,
                 names.join(", ")
             ))

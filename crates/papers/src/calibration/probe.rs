@@ -25,7 +25,7 @@ pub(super) fn check_figure(
     if one != other || one.iter().any(|name| name == figure) {
         return Ok(());
     }
-    Err(Error::new(format!("there is no figure \"{figure}\"; there are {}", one.join(", "))))
+    Err(Error::new(format!("there is no figure \"{figure}\"; the figures are {}", one.join(", "))))
 }
 
 /// The figures of a run in which every number is `more` above the smallest; none if the run does
@@ -68,7 +68,7 @@ mod tests {
         let error = check_figure(hackbench, choice, "foo").unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no figure \"foo\"; there are time, messages a second, time per message"
+            "there is no figure \"foo\"; the figures are time, messages a second, time per message"
         );
     }
 }

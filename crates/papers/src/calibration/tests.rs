@@ -116,7 +116,7 @@ fn mistakes_in_files_are_told() {
         ("bench = \"hackbench\"", "bench = \"hackbunch\"", "there is no benchmark hackbunch"),
         ("groups = 2", "grups = 2", "grups"),
         ("\"o_1\"", "\"o_2\"", "o_2"),
-        ("\"time\"", "\"tame\"", "there is no figure \"tame\"; there are time"),
+        ("\"time\"", "\"tame\"", "there is no figure \"tame\"; the figures are time"),
         ("\"{time}\"", "\"{tame}\"", "measured is {tame}; it must be a number"),
         ("source = \"made up\"", "source = \"\"", "source is empty"),
         ("source = \"made up\"", "source = \"made up\"\nseeds = 100000000000", "give 1 to 10000"),

@@ -30,7 +30,7 @@ mod tests;
 
 pub use bench::sections as bench_sections;
 pub use data::TURNS_MOST;
-pub use page::{ExplainedWait, Page, Recording, Section};
+pub use page::{ExplainedWait, Page, Recording, RuleRow, Section};
 
 use crate::data::Report;
 use crate::format;

@@ -25,13 +25,16 @@ pub struct Page<'a> {
     pub names: &'a [&'a str],
 }
 
+/// A rule of a scheduler: number, name, sentence.
+pub type RuleRow = (u8, Cow<'static, str>, Cow<'static, str>);
+
 /// Recording of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Recording<'a> {
     /// Slices of each CPU, and sums over time.
     pub history: &'a History,
     /// Rules of the scheduler: number, name, sentence.
-    pub rules: &'a [(u8, Cow<'static, str>, Cow<'static, str>)],
+    pub rules: &'a [RuleRow],
     /// Explanations of some of the longest waits, in any order.
     pub explained: &'a [ExplainedWait],
 }
