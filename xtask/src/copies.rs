@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 /// Files and their copies. The names of copies of source end in `.txt`: they are no code of the
 /// package that has them.
-const COPIES: [(&str, &str); 5] = [
+const COPIES: [(&str, &str); 6] = [
     ("examples/my_scheduler/Cargo.toml", "crates/cli/assets/new_scheduler/Cargo.toml.txt"),
     ("examples/my_scheduler/src/main.rs", "crates/cli/assets/new_scheduler/main.rs.txt"),
     (
@@ -16,6 +16,7 @@ const COPIES: [(&str, &str); 5] = [
         "crates/cli/assets/new_scheduler/my_scheduler.rs.txt",
     ),
     ("examples/my_scheduler/src/inspect.rs", "crates/cli/assets/new_scheduler/inspect.rs.txt"),
+    ("examples/my_scheduler/src/rules.rs", "crates/cli/assets/new_scheduler/rules.rs.txt"),
     ("examples/desktop.json", "crates/cli/assets/new_scheduler/desktop.json"),
 ];
 

@@ -23,7 +23,14 @@ fn the_package_that_it_writes_passes_cargo_check() {
     let done = schedlab(&directory, &["new-scheduler", "my_own"]);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let package = directory.join("my_own");
-    for file in ["Cargo.toml", "src/main.rs", "src/my_own.rs", "src/inspect.rs", "desktop.json"] {
+    for file in [
+        "Cargo.toml",
+        "src/main.rs",
+        "src/my_own.rs",
+        "src/inspect.rs",
+        "src/rules.rs",
+        "desktop.json",
+    ] {
         assert!(package.join(file).is_file(), "{file}");
     }
     let checked = Command::new(env!("CARGO"))

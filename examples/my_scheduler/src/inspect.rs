@@ -1,15 +1,8 @@
 //! Information about the scheduler: its rules, its candidates and its promises.
 
 use crate::my_scheduler::{MyScheduler, QUANTUM_NS};
-use schedlab::scheduler::{Candidate, CpuId, Inspect, Load, Promises, RuleDoc, define_rules};
-
-define_rules! {
-    /// Rules of its decisions.
-    pub static RULES {
-        1 FIRST Pick "first": "The task that has waited longest runs.";
-        2 GO_ON Pick "go_on": "No task waits: the current task continues, if it is still runnable.";
-    }
-}
+use crate::rules::RULES;
+use schedlab::scheduler::{Candidate, CpuId, Inspect, Load, Promises, RuleDoc};
 
 impl Inspect for MyScheduler {
     fn rules(&self) -> Vec<&'static RuleDoc> {

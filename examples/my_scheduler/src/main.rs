@@ -8,6 +8,7 @@
 
 mod inspect;
 mod my_scheduler;
+mod rules;
 
 use my_scheduler::MyScheduler;
 use schedlab::proof::stress::{self, World};

@@ -1,7 +1,7 @@
 //! One queue for all CPUs. A task that becomes runnable goes to its end; a free CPU takes the task
 //! at its front; after 10 ms a task goes to the end again. Nice values and affinity are ignored.
 
-use crate::inspect::{FIRST, GO_ON};
+use crate::rules::{FIRST, GO_ON};
 use schedlab::scheduler::{
     BlockReason, CpuId, Inspect, Parent, Platform, Question, Scheduler, TaskAttr,
 };

@@ -11,11 +11,12 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
 /// The files of the example.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("Cargo.toml", include_str!("../../assets/new_scheduler/Cargo.toml.txt")),
     ("src/main.rs", include_str!("../../assets/new_scheduler/main.rs.txt")),
     ("src/my_scheduler.rs", include_str!("../../assets/new_scheduler/my_scheduler.rs.txt")),
     ("src/inspect.rs", include_str!("../../assets/new_scheduler/inspect.rs.txt")),
+    ("src/rules.rs", include_str!("../../assets/new_scheduler/rules.rs.txt")),
     ("desktop.json", include_str!("../../assets/new_scheduler/desktop.json")),
 ];
 
@@ -199,7 +200,7 @@ fn replacements(file: &str, name: &str, source: &From) -> Vec<(String, String)> 
             all.extend(names);
             all
         }
-        "src/my_scheduler.rs" | "src/inspect.rs" => names.to_vec(),
+        "src/my_scheduler.rs" | "src/inspect.rs" | "src/rules.rs" => names.to_vec(),
         _ => vec![],
     }
 }

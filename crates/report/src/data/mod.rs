@@ -6,6 +6,7 @@
 
 mod baseline;
 mod cpu;
+mod end;
 mod energy;
 mod fairness;
 mod group;
@@ -19,6 +20,7 @@ mod totals;
 
 pub use baseline::{Baseline, ColumnDifferences, DifferenceRow};
 pub use cpu::CpuFigures;
+pub use end::{End, EndState};
 pub use energy::{EnergyFigures, IdleRow};
 pub use fairness::FairnessFigures;
 pub use group::{GroupFigures, ThrottleFigures};
@@ -26,8 +28,8 @@ pub use intervals::{SliceRow, SpanRow};
 pub use kernel::{KernelFigures, KindRow};
 pub use repetition::{Number, RepetitionRow, SummaryRow};
 pub use run::{
-    End, EndState, IdleExitFigures, MachineInfo, RefusalRow, Report, RunReport, SCHEMA,
-    SchedulerInfo, SettingRow, SettingValue, TunableValue, WorkloadInfo,
+    IdleExitFigures, MachineInfo, RefusalRow, Report, RunReport, SCHEMA, SchedulerInfo, SettingRow,
+    SettingValue, TunableValue, WorkloadInfo,
 };
 pub use spread::{BucketRow, RatioSpread, Spread};
 pub use task::{KeyFigures, TaskFigures};

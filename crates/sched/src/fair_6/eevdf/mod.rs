@@ -66,6 +66,7 @@
 //! timer. [`Version`] names each difference.
 
 pub mod delayed_dequeue;
+mod earliest_deadline;
 pub mod hrtick;
 pub mod pick;
 pub mod pick_rule;
@@ -79,7 +80,7 @@ pub(crate) mod tests;
 pub mod tunables;
 pub mod update_curr;
 
-pub use pick_rule::EarliestDeadline;
+pub use earliest_deadline::EarliestDeadline;
 pub use releases::{ENTRY, Version};
 
 use super::class::Fair;

@@ -1,7 +1,7 @@
 //! EEVDF's implementation of [`PickRule`]. Each method is implemented elsewhere.
 
-use super::releases::{Features, Version};
-use super::tunables::Tunables;
+use super::earliest_deadline::EarliestDeadline;
+use super::releases::Version;
 use super::{hrtick, rules};
 use crate::classes::{Pid, Rqs};
 use crate::fair_6::cfs_rq::CfsRq;
@@ -10,36 +10,13 @@ use crate::fair_6::entity::Entity;
 use crate::fair_6::flags::{DequeueFlags, EnqueueFlags};
 use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::pick_rule::PickRule;
-use crate::fair_6::rule_state::{FairVersion as _, RuleState};
+use crate::fair_6::rule_state::FairVersion as _;
 use crate::fair_6::timeline::Order;
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
     Candidate, CpuId, Evidence, Load, Platform, Promises, Rule, RuleDoc, SchedAttr, TimerKey,
 };
-
-/// The rule of EEVDF: the eligible entity with the earliest virtual deadline runs.
-#[derive(Default, Debug)]
-pub struct EarliestDeadline {
-    /// The longest slice that any task has requested, ns.
-    pub(super) longest_slice: u32,
-    /// By CPU: whether its hrtick is set. Shorter than the number of CPUs if the last ones never
-    /// had a timer.
-    pub(super) hrtick_set: Vec<bool>,
-}
-
-impl Fair<EarliestDeadline> {
-    /// The feature switches.
-    #[inline]
-    pub(super) fn features(&self) -> &Features {
-        &self.tunables.features
-    }
-}
-
-impl RuleState for EarliestDeadline {
-    type Version = Version;
-    type Tunables = Tunables;
-}
 
 impl PickRule for EarliestDeadline {
     const RULES: &'static [RuleDoc] = rules::RULES;
