@@ -8,7 +8,7 @@
 const FUNCTION: &str = "run_instant";
 
 /// Maximum number of copies.
-pub const COPIES_MAX: usize = 32;
+pub const COPIES_MAX: usize = 6;
 
 /// Number of copies in an ELF file.
 pub fn copies(bytes: &[u8]) -> Result<usize, String> {
