@@ -1,27 +1,27 @@
-//! What keys do: [`act`], and the table of them: [`KEYS`].
+//! Keys and their actions: [`act`], and the table of keys: [`KEYS`].
 
 use super::columns::Column;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// What the user wants.
+/// Action of the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
-    /// Goes on, or pauses.
+    /// Continues, or pauses.
     Pause,
-    /// To the next decision.
+    /// Moves to the next decision.
     Next,
-    /// To the decision before.
+    /// Moves to the decision before.
     Previous,
-    /// On or back by a window.
+    /// Moves forward or back by a window.
     Window {
-        /// On.
+        /// Forward.
         forward: bool,
     },
-    /// To the beginning.
+    /// Moves to the beginning.
     Start,
-    /// To the end.
+    /// Moves to the end.
     End,
-    /// Faster, or slower.
+    /// Changes the speed.
     Speed {
         /// Faster.
         faster: bool,
@@ -30,48 +30,48 @@ pub enum Act {
     AskTime,
     /// Asks for another window.
     AskWindow,
-    /// Asks for a task's name.
+    /// Asks for part of a task's name.
     AskName,
-    /// Says why.
+    /// Asks for an explanation.
     Why,
-    /// Between CPUs and tasks.
+    /// Switches between CPUs and tasks.
     Focus,
-    /// Between the schedulers.
+    /// Switches between the schedulers.
     Side,
-    /// Up or down by so many rows.
+    /// Moves up or down by a number of rows.
     Move(i32),
-    /// Up or down by a page.
+    /// Moves up or down by a page.
     Page {
         /// Down.
         down: bool,
     },
     /// Sorts by this column.
     Sort(Column),
-    /// Sorts by the column beside.
+    /// Sorts by the neighbouring column.
     SortBeside {
-        /// At the right.
+        /// To the right.
         right: bool,
     },
-    /// Sorts the other way round.
+    /// Reverses the order.
     Reverse,
-    /// With or without tasks that are neither on a CPU nor wait for one.
+    /// Hides or shows tasks that neither run nor wait.
     HideIdle,
-    /// A line for each CPU, or one for all.
+    /// Shows one line for all CPUs, or one for each.
     OneLine,
-    /// The table of keys.
+    /// Shows the table of keys.
     Help,
-    /// Back, or ends.
+    /// Goes back, or ends.
     Escape,
     /// Ends.
     Quit,
 }
 
-/// The table of keys: which, and what they do.
+/// Table of keys and their actions.
 pub const KEYS: [(&str, &str); 21] = [
-    ("Space", "go on, or pause"),
+    ("Space", "continue, or pause"),
     ("Right, n", "to the next decision: a task is placed or moved, a CPU switches"),
-    ("Left, b", "to the decision before"),
-    ("] [", "on, back by a window"),
+    ("Left, b", "to the previous decision"),
+    ("] [", "forward, back by a window"),
     ("End, Home", "to the end, to the beginning"),
     ("g", "to a time: 1.5s, 20ms; +5ms, -5ms from here; 50%"),
     ("+ -", "faster, slower"),
@@ -81,17 +81,17 @@ pub const KEYS: [(&str, &str); 21] = [
     ("Enter, w", "why does it run, or wait?"),
     ("/", "find a task by its name"),
     ("P T W L N", "sort by %CPU, TIME, WAIT, MAXLAT, NR"),
-    ("< >", "sort by the column at the left, at the right"),
-    ("R", "sort the other way round"),
+    ("< >", "sort by the column to the left, to the right"),
+    ("R", "reverse the order"),
     ("i", "hide tasks that neither run nor wait"),
     ("1", "one line for all CPUs, or one for each"),
-    ("d", "another window for %CPU and %WAIT"),
+    ("d", "change the window for %CPU and %WAIT"),
     ("?, h", "these keys"),
-    ("Esc", "back; give up what takes long; end"),
+    ("Esc", "back; cancel a long operation; end"),
     ("q, Ctrl-C", "end"),
 ];
 
-/// What a key asks for; nothing: it has no meaning.
+/// Returns the action of a key; `None`: the key has none.
 pub fn act(key: KeyEvent) -> Option<Act> {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return matches!(key.code, KeyCode::Char('c' | 'C')).then_some(Act::Quit);
