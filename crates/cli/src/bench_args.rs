@@ -7,7 +7,6 @@
 use crate::bench_options::{Common, changes_of_plan, given, options_of, shared};
 use crate::{mix_args, plan_args};
 use clap::error::{Error, ErrorKind};
-use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use schedlab_bench::{ALL, Benchmark};
 use schedlab_lab::plan::{self, Load, setting};

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub struct SourceArgs {
     /// Arguments given on the command line.
     #[command(flatten)]
-    given: GivenArgs,
+    pub given: GivenArgs,
     /// Workload in rt-app's JSON language or plan, to be run; or trace, to be read: the text of
     /// `perf script`, ftrace or `trace-cmd report`
     #[arg(value_name = "FILE")]

@@ -1,4 +1,4 @@
-//! `--machine`, as a user meets it.
+//! `--machine`, as users type it.
 
 mod support;
 

@@ -112,7 +112,7 @@ fn plan(command: &BenchCommand) -> Result<(Plan, Option<String>), Failure> {
 /// Reads the plan in `file`. Options that contradict it are refused.
 fn planned(file: &Path, changes: &[String]) -> Result<(Plan, Option<String>), Failure> {
     let Source { file, text } = files::read(file)?;
-    if let Some(option) = beside.first() {
+    if let Some(option) = changes.first() {
         return Err(Failure::Message(contradiction(&file, option)));
     }
     let plan = Plan::parse(&file, &text).map_err(|error| error.to_string())?;

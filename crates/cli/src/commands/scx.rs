@@ -12,10 +12,8 @@ use schedlab_scx::image::Variable;
 use schedlab_scx::kfuncs::KFUNCS;
 use schedlab_scx::ops::Callback;
 use schedlab_scx::survey::Survey;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs a subcommand of `schedlab scx`.
 pub fn scx(args: &ScxArgs, output: &mut Output) -> Result<Status, Failure> {
