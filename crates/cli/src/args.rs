@@ -22,10 +22,11 @@ use schedlab_lab::plan::SetValues;
 use schedlab_workload::Start;
 use std::path::PathBuf;
 
-/// What would this workload have done under that scheduler?
+/// Laboratory for Linux process schedulers
 ///
-/// schedlab runs the process schedulers of the Linux line, each faithful to its release, on a
-/// simulated machine in virtual time.
+/// schedlab answers one question: what would this workload have done under that scheduler? It runs
+/// the process schedulers of the Linux line, each faithful to its release, on a simulated machine in
+/// virtual time.
 #[derive(Parser, Debug)]
 #[command(name = "schedlab", version, arg_required_else_help = true, after_help = MAIN_EXAMPLES)]
 pub struct Cli {
@@ -130,7 +131,7 @@ pub struct LiveArgs {
 #[command(after_help = "\
 Schedulers are named as in `schedlab list`: cfs, or cfs@2.6.24 for a release. `main`, the default,
 is the main line (2.4, O(1), CFS, BFS, EEVDF); `linux` is every scheduler that Linux has had, in its
-default release; `textbook` is the policies of the textbooks; `all` is every release of every
+default release; `textbook` is all policies of the textbooks; `all` is every release of every
 scheduler. Schedulers that cannot run the workload or the machine (no real-time policies, one CPU
 only ...) are left out with a note, unless they were named.
 
@@ -211,7 +212,7 @@ pub struct RunArgs {
     /// workload]
     #[arg(short, long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub duration: Option<u64>,
-    /// Tunable of all schedulers that have it (`schedlab list NAME` shows them), or nice:KEY,
+    /// Tunable to set in all schedulers that have it (see `schedlab list NAME`), or nice:KEY,
     /// shares:/GROUP, weight:/GROUP, quota:/GROUP; several values make a column each
     #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = setting)]
     pub set: Vec<(String, SetValues)>,
@@ -463,7 +464,7 @@ pub struct ExplainMetricArgs {
 
 /// Start a scheduler of your own: a package with a complete small scheduler, ready to be changed
 ///
-/// The package compares the scheduler with those of schedlab and checks it in random worlds; its
+/// The package compares the scheduler with the built-in ones and checks it in random worlds; its
 /// tests do both.
 #[derive(Args, Debug)]
 #[command(after_help = "\

@@ -63,7 +63,7 @@ pub struct Common {
     /// Whether idle CPUs stop their ticks, on machines with costs [default: as in each release]
     #[arg(id = "lab-nohz", long = "nohz", value_enum, value_name = "on|off")]
     pub nohz: Option<OnOff>,
-    /// Tunable of the schedulers that have it (`schedlab list NAME` shows them)
+    /// Tunable to set in the schedulers that have it (`schedlab list NAME` shows them)
     #[arg(id = "lab-set", long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, SetValues)>,
     /// Time limit of each run, in simulated seconds
@@ -254,6 +254,17 @@ fn reader(
     move |text: &str| parameter.read(text).map_err(|error| error.message)
 }
 
+/// Capitalises a text that begins with an ordinary word.
+fn capitalised(text: &str) -> String {
+    let word = text.split(' ').next().unwrap_or_default();
+    match text.get(..1) {
+        Some(first) if word.bytes().all(|byte| byte.is_ascii_lowercase()) => {
+            format!("{}{}", first.to_uppercase(), &text[1..])
+        }
+        _ => text.into(),
+    }
+}
+
 fn help(parameter: &Parameter) -> String {
     let words = match parameter.kind {
         Kind::Word(words) => format!(": {}", words.join(", ")),
@@ -264,7 +275,7 @@ fn help(parameter: &Parameter) -> String {
         "" => String::new(),
         default => format!(" [default: {default}]"),
     };
-    format!("{}{words}{default}", parameter.about)
+    format!("{}{words}{default}", capitalised(parameter.about))
 }
 
 /// Makes the option that sets a parameter.
@@ -299,5 +310,5 @@ fn by_place(parameter: &'static Parameter, id: &'static str) -> Arg {
         .value_name(&*parameter.name)
         .value_parser(reader(parameter))
         .conflicts_with(&*parameter.name)
-        .help(format!("same as --{}", parameter.name))
+        .help(format!("Same as --{}", parameter.name))
 }

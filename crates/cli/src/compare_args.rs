@@ -51,7 +51,7 @@ pub struct CompareArgs {
     /// Ticks per second [default: as measured]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
-    /// Tunable or feature of the scheduler, e.g. RUN_TO_PARITY=0
+    /// Tunable or feature of the scheduler to set, e.g. RUN_TO_PARITY=0
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = one_setting)]
     pub set: Vec<(String, i64)>,
     /// Number of simulations of each placement, over random draws and, if the phase of the tick is
@@ -66,8 +66,8 @@ pub struct CompareArgs {
     /// Placements to compare, by name, e.g. cpu0
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub placement: Vec<String>,
-    /// File of the permitted differences: {\"cpu_percent\": 1, \"waiting_percent\": 2,
-    /// \"switches_percent\": 10, \"latency_percent\": 25, \"latency_us\": 50, \"end_percent\": 1}
+    /// File of the permitted differences: {"cpu_percent": 1, "waiting_percent": 2,
+    /// "switches_percent": 10, "latency_percent": 25, "latency_us": 50, "end_percent": 1}
     #[arg(long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
     /// Show only totals and bounds

@@ -62,7 +62,7 @@ pub struct ExplainArgs {
     /// Time limit of the run [default: as in the workload]
     #[arg(short, long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub duration: Option<u64>,
-    /// Tunable, or nice:KEY, shares:/GROUP, weight:/GROUP, quota:/GROUP
+    /// Tunable to set, or nice:KEY, shares:/GROUP, weight:/GROUP, quota:/GROUP
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, SetValues)>,
     /// File of task groups

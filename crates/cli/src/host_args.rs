@@ -62,8 +62,8 @@ pub struct HostArgs {
     /// File of settings for the workload's groups, as for `schedlab run --groups`
     #[arg(long, value_name = "FILE")]
     pub groups: Vec<PathBuf>,
-    /// Switches to record: `own` those of the workload's threads, `auto` the same if permitted,
-    /// `all` those of all threads in an additional run, `none` nothing
+    /// Switches to record: `own` records the workload's threads, `auto` does so if permitted,
+    /// `all` records all threads in an additional run, `none` records nothing
     #[arg(long, value_enum, value_name = "auto|own|all|none", default_value = "auto")]
     pub trace: TraceOption,
     /// Leave out tasks that require something unavailable, and note them in the result

@@ -33,7 +33,7 @@ Other options of a member (where a benchmark has an option of the same name, the
   --shares N          cpu.shares of a task group of its own [default: 0, none]
 
 Every parameter of every member takes a list, such as 50,100 or 25..200:25; the first figure of the
-first member is then shown over it as a table and a curve.
+first member is then shown over the list as a table and a curve.
 
 Examples:
   schedlab bench mix \"game --time 20\" \"li --count 0,1,2,4 --time 20\" --scheduler o_1,cfs
@@ -45,13 +45,13 @@ pub fn subcommand() -> Command {
         .value_name("MEMBER")
         .num_args(1..)
         .required_unless_present(FILE)
-        .help("benchmarks to run at once, each with its options in quotes");
+        .help("Benchmarks to run at once, each with its options in quotes");
     let file = Arg::new(FILE)
         .long("file")
         .value_name("FILE")
         .value_parser(clap::value_parser!(PathBuf))
         .help(
-            "file of members, one per line, placed before those on the command line; # begins a \
+            "File of members, one per line, placed before those on the command line; # begins a \
              comment",
         );
     let command = Command::new(NAME).next_help_heading("Members").arg(members).arg(file);
@@ -79,7 +79,7 @@ fn failed(message: String) -> Error {
     subcommand().bin_name("schedlab bench mix").error(ErrorKind::ValueValidation, message)
 }
 
-/// Returns the members of the file, then those of the command line.
+/// Returns the members of the file, then the members of the command line.
 fn written(matches: &ArgMatches) -> Result<Vec<MemberText>, Error> {
     let mut written = vec![];
     if let Some(path) = matches.get_one::<PathBuf>(FILE) {
@@ -187,7 +187,7 @@ fn what_is_wrong(error: &Error) -> String {
     said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the options of a benchmark, and those of any member.
+/// Returns the options of a benchmark, and the options of any member.
 fn command_of(benchmark: &'static dyn Benchmark) -> Command {
     let command = Command::new(benchmark.name()).no_binary_name(true);
     let command = options_of(benchmark, command);

@@ -78,10 +78,10 @@ Examples:
 pub struct LatencyArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// A row for each task
+    /// Show a row for each task
     #[arg(short, long)]
     pub pids: bool,
-    /// Only this CPU: time on it, switches to it, and the delays that these switches end
+    /// CPU to show: time on it, switches to it, and the delays that these switches end
     #[arg(short = 'C', long = "cpu", alias = "CPU", value_name = "CPU")]
     #[arg(value_parser = clap::value_parser!(u32).range(..4096))]
     pub only_cpu: Option<u32>,

@@ -15,7 +15,7 @@ pub fn subcommand() -> Command {
         .value_name("PLAN.json")
         .required(true)
         .value_parser(clap::value_parser!(PathBuf))
-        .help("file written by --plan-out; options that change the run cannot be added");
+        .help("File written by --plan-out; options that change the run cannot be added");
     Common::augment_args(Command::new(NAME).arg(file))
         .about("Run a plan: benchmark, machine, schedulers, seeds")
         .long_about(None)

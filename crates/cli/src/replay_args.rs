@@ -23,9 +23,9 @@ Examples:
   schedlab replay trace.txt -s cfs --report r.html recorded and alternatives, as a page
   schedlab replay trace.txt --write work.json      the work as a file for `schedlab run`
 
---change: nice TASKS +5, renice TASKS 5, chrt TASKS fifo 10, taskset TASKS 0-1, move TASKS /GROUP, slice TASKS
-3ms. TASKS is a name, a pattern, a number, or `descendants of NAME`. It holds from the birth of each
-task, also of those that are forked later.
+--change: nice TASKS +5, renice TASKS 5, chrt TASKS fifo 10, taskset TASKS 0-1, move TASKS /GROUP,
+slice TASKS 3ms. TASKS is a name, a pattern, a number, or `descendants of NAME`. The change applies
+from the start of each task, including tasks that are forked later.
 
 --groups: a line is a group with its settings (`/build cpu.weight=200`), or tasks and their
 group (`descendants of make /build`), or a line of `grep . /proc/*/cgroup`.
@@ -46,7 +46,7 @@ pub struct ReplayArgs {
     /// Ticks per second of the recorded machine: its CONFIG_HZ [default: 250]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
-    /// Tunable of the alternatives; several values make a column each
+    /// Tunable to set in the alternatives; several values make a column each
     #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = setting)]
     pub set: Vec<(String, SetValues)>,
     /// One action on the machine while the alternatives run, e.g. "200ms offline cpu 1"
@@ -70,10 +70,10 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "ACTION")]
     pub change: Vec<String>,
     /// Tasks to report (all are replayed) [default: all but the kernel's]
-    #[arg(long, value_name = "WHO")]
+    #[arg(long, value_name = "TASKS")]
     pub only: Option<String>,
     /// Tasks to leave out of the replay, e.g. perf
-    #[arg(long, value_name = "WHO")]
+    #[arg(long, value_name = "TASKS")]
     pub without: Option<String>,
     /// Order of wakeups: each waker wakes the recorded task (strict), or the first that waits
     /// (counted)
@@ -113,7 +113,7 @@ pub struct ReplayArgs {
     /// Output format
     #[arg(short, long, value_enum, default_value = "table", value_name = "table|json")]
     pub format: ReplayFormat,
-    /// Explain whose waits grew or shrank, and behind which tasks
+    /// Explain which waits grew or shrank, and behind which tasks
     #[arg(long)]
     pub explain: bool,
     /// Number of cores to use [default: all]

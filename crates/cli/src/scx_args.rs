@@ -70,7 +70,7 @@ pub struct ScxLogArgs {
     /// Workload, scheduler and machine.
     #[command(flatten)]
     pub source: SourceArgs,
-    /// The workload, if the policy's object precedes it
+    /// Workload, if the policy's object precedes it
     #[arg(value_name = "WORKLOAD")]
     pub workload: Option<PathBuf>,
     /// Callbacks to show (and printk, ringbuf, timer, syscall, user)
@@ -168,7 +168,7 @@ Examples:
 
 Exit status: 0 all decisions are equal; 1 they differ; 2 the log cannot be read or replayed.")]
 pub struct ScxReplayArgs {
-    /// The log; it may be compressed (.gz, .xz, .zst)
+    /// Decision log; compressed (.gz, .xz, .zst) or not
     #[arg(value_name = "LOG")]
     pub log: PathBuf,
     /// Scheduler [default: the one of which the log's policy is a twin]

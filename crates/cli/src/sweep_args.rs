@@ -56,7 +56,7 @@ pub enum Parts {
 #[command(after_help = "\
 Examples:
   schedlab sweep examples/sweep-desktop.toml
-  schedlab sweep examples/sweep-desktop.toml -o results     each part as soon as it is complete;
+  schedlab sweep examples/sweep-desktop.toml -o results     each part as soon as it is complete; the
                                                             same command continues after Ctrl-C
   schedlab sweep examples/sweep-desktop.toml --report sweep.html
   schedlab sweep examples/sweep-desktop.toml --engine ray -o results
@@ -105,7 +105,7 @@ pub struct SweepArgs {
 /// weights, quotas, affinity, slices, the scheduler itself), and the goal: an expression over the
 /// metrics, with constraints. The settings found are tested, on workloads and seeds that the search
 /// has not used, against the defaults and the result of a random search. The search uses Optuna and
-/// needs the Python package: `pip install \"schedlab[optuna]\"`.
+/// needs the Python package: `pip install "schedlab[optuna]"`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

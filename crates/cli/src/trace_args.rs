@@ -35,7 +35,7 @@ pub enum TraceCommand {
 /// Show the contents of a trace, its defects, and the questions that it can answer
 #[derive(Args, Debug)]
 pub struct InfoArgs {
-    /// The trace
+    /// Trace
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Output format
@@ -49,7 +49,7 @@ pub struct InfoArgs {
 /// whose first event is a wakeup counts as starting then.
 #[derive(Args, Debug)]
 pub struct StatsArgs {
-    /// The trace
+    /// Trace
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Show every task, too
@@ -69,7 +69,7 @@ pub struct StatsArgs {
 /// (perf script); an appended .gz or .zst compresses it.
 #[derive(Args, Debug)]
 pub struct ConvertArgs {
-    /// The trace
+    /// Trace
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Output file

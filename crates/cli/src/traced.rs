@@ -37,7 +37,7 @@ pub struct SourceArgs {
     /// Time limit: seconds, or with a unit, e.g. 20ms [default: as in the workload]
     #[arg(short, long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub duration: Option<u64>,
-    /// Tunable of the scheduler (`schedlab list NAME` shows them)
+    /// Tunable to set (`schedlab list NAME` shows them)
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, schedlab_lab::plan::SetValues)>,
     /// One action on the machine during the run, e.g. "2s renice video -5"

@@ -78,7 +78,7 @@ fn lists_make_a_column_for_each_combination() {
     assert_eq!(columns(&one), ["o_1", "cfs"]);
     let text = server(&one).good();
     assert!(text.starts_with("examples/server.json on 4 CPUs, 500 ms, sched_latency_ns=6000000\n"));
-    // A setting that all columns share distinguishes none: it is above the table, too.
+    // A setting that all columns share distinguishes no column: it is above the table, too.
     let both = server(&["-s", "cfs:sched_latency_ns=6ms,cfs@2.6.24:sched_latency_ns=6ms"]).good();
     assert!(both.starts_with("examples/server.json on 4 CPUs, 500 ms, sched_latency_ns=6000000\n"));
     assert_eq!(both.matches("sched_latency_ns").count(), 1, "{both}");
@@ -370,8 +370,8 @@ fn shells_get_what_they_read() {
     schedlab(&["completions", "bahs"]).error(&["bash, elvish, fish"]);
 }
 
-/// A column's own setting, against `--set`, is in its heading, and the value of `--set` in those of
-/// the others; neither is above the table.
+/// A column's own setting, against `--set`, is in its heading, and the value of `--set` in the other
+/// headings; neither is above the table.
 #[test]
 fn a_setting_stands_where_it_holds() {
     let text = server(&[

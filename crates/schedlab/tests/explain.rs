@@ -83,7 +83,7 @@ fn what_cannot_be_explained_is_told() {
         (&[DESKTOP, "-s", "cfs", "-c", "2", "--at", "1s", "--cpu", "9"], "CPUs are 0 to 1"),
         (&[DESKTOP, "-s", "cfs", "--at", "100s"], "the run ended at"),
         (&[DESKTOP, "-s", "cfs", "--at", "1s", "--cpu", "4"], "CPUs are 0 to 0"),
-        (&[DESKTOP, "-s", "cfs", "--at", "1s", "--task", "nobody"], "there is no task nobody"),
+        (&[DESKTOP, "-s", "cfs", "--at", "1s", "--task", "none"], "there is no task none"),
         (&[DESKTOP, "-s", "cfs", "--wakeup", "99999999"], "wakeups in this run"),
         (&[DESKTOP, "-s", "cfs", "--wakeup", "0"], "0 is not in 1.."),
         (&[DESKTOP, "-s", "linux", "--at", "1s"], "explained at a time"),

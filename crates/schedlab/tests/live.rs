@@ -41,8 +41,8 @@ fn without_the_loader_live_says_how_to_get_it() {
     // (If it is installed, it is given an unknown policy.)
     let run = schedlab(&["live", "no-such-policy"]);
     assert_eq!(run.status, 2, "{}", run.stderr);
-    let told = run.stderr.contains("cargo install --path live");
-    assert!(told || run.stderr.contains("no-such-policy"), "{}", run.stderr);
+    let is_told = run.stderr.contains("cargo install --path live");
+    assert!(is_told || run.stderr.contains("no-such-policy"), "{}", run.stderr);
 }
 
 /// Logs written by Linux 7.3.4 in QEMU, on one CPU: `tests/kernel/run.sh` makes others.
@@ -88,8 +88,8 @@ fn logs_of_the_laboratory_are_replayed() {
                 set at_tail=1\n\n";
     assert!(text.starts_with(head), "{}", &text[..200]);
     std::fs::write(&log, &text).expect("the file can be written");
-    let told = schedlab(&["scx", "replay", &log]).good();
-    assert!(told.contains("decisions of o_n@2.4.22 that agree with goodness"), "{told}");
+    let text = schedlab(&["scx", "replay", &log]).good();
+    assert!(text.contains("decisions of o_n@2.4.22 that agree with goodness"), "{text}");
     // Queueing at the other end makes a difference.
     let run = schedlab(&["scx", "replay", &log, "--with", "o_n@2.4.19"]);
     assert_eq!(run.status, 1, "{}", run.stdout);

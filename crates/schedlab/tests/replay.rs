@@ -179,7 +179,7 @@ fn what_was_noted_beside_the_trace_holds() {
     assert!(said.is_empty(), "{said}");
     assert_eq!(without["columns"][1]["name"], "eevdf@6.18");
     assert!(codes(&without).contains('C'));
-    // The groups decide which tasks wait: those of the desk hardly wait for the others.
+    // The groups decide which tasks wait: tasks of the desk hardly wait for the others.
     let wait = |answer: &serde_json::Value, name: &str| {
         let groups = answer["groups"].as_array().expect("groups");
         let at = groups.iter().position(|group| group["name"] == name).expect("the entry exists");
@@ -212,7 +212,7 @@ fn what_was_noted_beside_the_trace_holds() {
 #[test]
 fn every_recording_is_told_of() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces");
-    let mut told = 0;
+    let mut count = 0;
     for file in std::fs::read_dir(directory).expect("the directory exists") {
         let path = file.expect("a readable entry").path();
         if path.extension().is_none_or(|ending| ending != "xz") {
@@ -226,7 +226,7 @@ fn every_recording_is_told_of() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let said = text(&output);
         assert!(said.contains("sched_switch") && said.contains("span"), "{said}");
-        told += 1;
+        count += 1;
     }
-    assert!(told >= 8, "{told}");
+    assert!(count >= 8, "{count}");
 }

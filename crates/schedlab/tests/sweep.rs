@@ -87,8 +87,8 @@ fn what_is_there_is_not_run_again_and_another_sweep_is_refused() {
     let again = command(&["sweep", &file, "-o", &out, "--parts", "csv", "--threads", "1"])
         .output()
         .expect("the program runs");
-    let told = String::from_utf8_lossy(&again.stderr).into_owned();
-    assert!(again.status.success() && told.contains("2 of 3 parts already exist"), "{told}");
+    let message = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success() && message.contains("2 of 3 parts already exist"), "{message}");
     assert_eq!(parts(&out), whole);
     scratch.file("s.toml", SWEEP.replace("3000", "4000"));
     run("1").error(&["has results of another sweep"]);
@@ -125,9 +125,9 @@ fn a_mistake_is_told_with_its_place() {
         ("repeat = 2", "repeat = -2", ":4:10: "),
         ("repeat = 2", "repeat = ", ":4:10: "),
     ];
-    for (from, to, told) in cases {
+    for (from, to, message) in cases {
         let file = scratch.file("wrong.toml", SWEEP.replacen(from, to, 1));
-        schedlab(&["sweep", &file]).error(&["wrong.toml", told]);
+        schedlab(&["sweep", &file]).error(&["wrong.toml", message]);
     }
     schedlab(&["sweep", "nowhere.toml"]).error(&["nowhere.toml"]);
 }
@@ -143,8 +143,11 @@ fn what_needs_python_says_what_to_install() {
             .env("SCHEDLAB_PYTHON", "/nowhere/python")
             .output()
             .expect("the program runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains("pip install") && told.contains("/nowhere/python"), "{told}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(
+            message.contains("pip install") && message.contains("/nowhere/python"),
+            "{message}"
+        );
     }
 }

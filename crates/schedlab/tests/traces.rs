@@ -212,7 +212,7 @@ fn timehist_says_every_slice_of_a_run_and_of_its_trace() {
     assert_eq!(none.lines().count(), 3, "there is no CPU 3");
     let summary = schedlab(&[&run[..], &["-s"]].concat()).good();
     assert!(summary.starts_with("\nRuntime summary\n") && summary.contains("light-0[3/1]"));
-    schedlab(&[&run[..], &["-t", "nobody"]].concat()).error(&["no task nobody", "light-0"]);
+    schedlab(&[&run[..], &["-t", "none"]].concat()).error(&["no task none", "light-0"]);
 }
 
 /// The summary of `timehist` matches the document of the run, to the microsecond that it shows,
@@ -423,7 +423,7 @@ fn lags_against_the_fluid_schedule_are_there_for_every_scheduler() {
             assert!((lags[0] + lags[1]).abs() <= 1, "{scheduler}: at {at_ns}: {lags:?}");
             assert!(lags[0].unsigned_abs() <= *at_ns, "{scheduler}: at {at_ns}: {lags:?}");
         }
-        assert!(at.values().flatten().any(|lag| *lag > 0), "{scheduler}: somebody was owed");
+        assert!(at.values().flatten().any(|lag| *lag > 0), "{scheduler}: no task lags");
         assert_eq!(own > 0, scheduler == "eevdf", "{scheduler}");
     }
 }

@@ -90,7 +90,7 @@ struct SchedlabSource {
 impl SchedlabSource {
     /// Returns the dependency on the library, as `Cargo.toml` states it.
     fn dependency(&self) -> String {
-        // Strings of TOML are those of JSON, as far as paths and addresses need them.
+        // TOML has the same strings as JSON, as far as paths and addresses need them.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let place = match self.is_path {
             true => format!("path = {}", quoted(&format!("{}/schedlab", self.place))),
@@ -179,22 +179,23 @@ fn replacements(file: &str, name: &str, source: &SchedlabSource) -> Vec<(String,
     match file {
         "Cargo.toml" => {
             let path = "{ path = \"../../crates/schedlab\", default-features = false }";
-            let about = "# A scheduler of one's own, run beside the built-in ones: \
-                         docs/tutorial.md goes through it.";
-            let mut all = vec![pair(about, "# A scheduler, run beside those of schedlab.")];
+            let about = "# A custom scheduler, run next to the built-in ones: \
+                         docs/tutorial.md explains it.";
+            let mut all =
+                vec![pair(about, "# A scheduler, run next to the built-in ones of schedlab.")];
             all.push((path.into(), source.dependency()));
             all.push(pair("license = \"MIT OR Apache-2.0\"\n", ""));
             all.push(pair(
                 "# Not a member of the main workspace: it uses schedlab as any other program \
                  would.",
-                "# Of no workspace but its own.",
+                "# A workspace of its own.",
             ));
             all.extend([pair(NAME, name)]);
             all
         }
         "src/main.rs" => {
             let mut all = vec![
-                pair("docs/tutorial.md goes", "schedlab's docs/tutorial.md goes"),
+                pair("docs/tutorial.md explains", "schedlab's docs/tutorial.md explains"),
                 pair("Cow::Borrowed(\"mine\")", &format!("Cow::Borrowed(\"{name}\")")),
                 pair("Cow::Borrowed(\"My scheduler\")", &format!("Cow::Borrowed(\"{title}\")")),
                 pair("\"/../../examples/desktop.json\"", "\"/desktop.json\""),

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 /// A column of the table of tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Column {
-    /// The task's number.
+    /// Number of the task.
     Nr,
     /// Name of the task.
     Name,

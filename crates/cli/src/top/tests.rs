@@ -208,8 +208,8 @@ fn tasks_are_sorted_found_and_asked_about() {
     assert_eq!(names(&app), ["hog-0", "hog-1"]);
     press(&mut app, "i/SLEEP\n");
     assert_eq!(app.task, Some(TaskId(2)));
-    press(&mut app, "/nobody\n");
-    assert_eq!(app.message.as_deref(), Some("no task name here contains \"nobody\""));
+    press(&mut app, "/xyz\n");
+    assert_eq!(app.message.as_deref(), Some("no task name here contains \"xyz\""));
     press(&mut app, "↑↑↑↓");
     assert_eq!(app.task, Some(TaskId(1)));
     press(&mut app, "w");

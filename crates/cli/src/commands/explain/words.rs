@@ -111,7 +111,7 @@ impl Words {
         if row.candidates.is_empty() {
             let _ = writeln!(text, "No task can be picked.");
         } else {
-            let would = row.would_pick.map_or("nobody", |who| self.names.who(who));
+            let would = row.would_pick.map_or("no task", |who| self.names.who(who));
             let books = match row.is_fresh || row.current.is_none() {
                 true => "",
                 false => " (by its accounts, which are updated at ticks and decisions)",
