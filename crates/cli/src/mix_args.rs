@@ -181,10 +181,10 @@ fn unknown(name: &str) -> String {
 fn what_is_wrong(error: &Error) -> String {
     let text = error.to_string();
     let lines = text.lines().map(|line| line.trim_start_matches("error:").trim());
-    let said = lines.take_while(|line| {
+    let lines = lines.take_while(|line| {
         !line.starts_with("Usage:") && !line.starts_with("For more information")
     });
-    said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the options of a benchmark, and the options of any member.

@@ -33,8 +33,8 @@ pub fn run(what: &str, modules: &[&str], extra: &str, args: &[OsString]) -> Resu
             return Err(format!("{what} needs Python, and {shown}: {error}; {hint}").into());
         }
         Ok(output) if !output.status.success() => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let last = said.trim_end().lines().last().unwrap_or("it failed").to_string();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let last = stderr.trim_end().lines().last().unwrap_or("it failed").to_string();
             return Err(
                 format!("{what} needs the Python package, and {shown}: {last}; {hint}").into()
             );

@@ -137,9 +137,9 @@ impl Progress {
             let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
             let counter = bar.clone();
             let line = move |since: Duration| {
-                let (s, said) = (since.as_secs(), counter.message());
-                let said = if said.is_empty() { said } else { format!("; {said}") };
-                format!("note: {} of {steps} {unit} done after {s} s{said}", counter.position())
+                let (s, message) = (since.as_secs(), counter.message());
+                let message = if message.is_empty() { message } else { format!("; {message}") };
+                format!("note: {} of {steps} {unit} done after {s} s{message}", counter.position())
             };
             (bar, Some(ProgressLines::new(line)))
         };
@@ -198,9 +198,9 @@ impl Spinner {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
             let counter = bar.clone();
             let line = move |since: Duration| {
-                let (done, said) = (counter.position(), counter.message());
-                let said = if said.is_empty() { said } else { format!("; {said}") };
-                format!("note: {done} {unit} done after {} s{said}", since.as_secs())
+                let (done, message) = (counter.position(), counter.message());
+                let message = if message.is_empty() { message } else { format!("; {message}") };
+                format!("note: {done} {unit} done after {} s{message}", since.as_secs())
             };
             (bar, Some(ProgressLines::new(line)))
         };

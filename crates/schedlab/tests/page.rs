@@ -64,7 +64,7 @@ fn where_there_is_no_browser_the_page_is_there_all_the_same() {
     let mut run = command(&["run", &hogs, "--scheduler", "cfs", "--report", &path, "--open"]);
     let outcome = ran(run.env("PATH", scratch.path()).output().expect("the program starts"));
     assert!(outcome.stderr.contains("no browser could be started"), "{}", outcome.stderr);
-    came.good();
+    outcome.good();
     assert!(fs::metadata(&path).is_ok_and(|file| file.len() > 100_000));
 }
 

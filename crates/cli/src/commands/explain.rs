@@ -264,19 +264,19 @@ fn wakeup(
     number: u64,
     style: Style,
 ) -> Result<String, Failure> {
-    let find = |whose, number| {
-        explain::wakeup(prepared, scheduler, whose, number).map_err(|error| error.to_string())
+    let find = |of_task, number| {
+        explain::wakeup(prepared, scheduler, of_task, number).map_err(|error| error.to_string())
     };
     let (mut found, mut seen, names) = find(Whose::All, number)?;
-    let mut whose = String::new();
+    let mut of_task = String::new();
     if let Some(task) = task(request, &names, style)? {
         (found, seen, _) = find(Whose::Of(task), number)?;
-        whose = format!(" of {}", names.task(task));
+        of_task = format!(" of {}", names.task(task));
     }
     match found {
-        Some(wakeup) => Ok(Words::new(&names, style).wakeup(number, &whose, &wakeup)),
+        Some(wakeup) => Ok(Words::new(&names, style).wakeup(number, &of_task, &wakeup)),
         None => Err(Failure::Message(format!(
-            "--wakeup {number}: there are {seen} wakeups{whose} in this run"
+            "--wakeup {number}: there are {seen} wakeups{of_task} in this run"
         ))),
     }
 }

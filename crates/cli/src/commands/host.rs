@@ -216,12 +216,12 @@ fn measure(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Status
             write!(output, "{}", summary(&costs, args.format))?;
             complain(&format!("note: the machine's file is {}", path.display()));
             if !takes_latencies {
-                let beside = beside(path);
-                files::write_whole(&beside, &pretty(&latencies(&costs)))?;
+                let latencies_file = latencies_file(path);
+                files::write_whole(&latencies_file, &pretty(&latencies(&costs)))?;
                 complain(&format!(
                     "note: the simulator does not read timer_latency and idle_timer_latency yet: \
                      they are in {}",
-                    beside.display()
+                    latencies_file.display()
                 ));
             }
         }
@@ -234,7 +234,7 @@ fn measure(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Status
 }
 
 /// File for other measurements: `here.latencies.json` for `here.json`.
-fn beside(path: &Path) -> PathBuf {
+fn latencies_file(path: &Path) -> PathBuf {
     path.with_extension("latencies.json")
 }
 

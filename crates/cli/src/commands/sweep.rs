@@ -85,10 +85,10 @@ pub fn sweep(args: &SweepArgs, output: &mut Output) -> Result<Status, Failure> {
 
 /// Reads the space in the file, with the metrics of the command line.
 fn read(args: &SweepArgs, source: &Source) -> Result<(Space, Vec<String>), Failure> {
-    let beside = args.file.parent().unwrap_or(Path::new("")).to_path_buf();
+    let directory = args.file.parent().unwrap_or(Path::new("")).to_path_buf();
     // File names are relative to the file that contains them.
     let mut read = |name: &str| {
-        files::read(&beside.join(name)).map(|read| Source { file: name.into(), ..read })
+        files::read(&directory.join(name)).map(|read| Source { file: name.into(), ..read })
     };
     if args.metrics.is_empty() {
         return Ok(Space::parse(&source.file, &source.text, &mut read)?);

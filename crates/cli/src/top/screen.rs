@@ -105,8 +105,8 @@ fn give_back(is_screen: &mut bool) {
 /// Errors of `act`, or the terminal cannot be a screen.
 pub fn with_screen(act: impl FnOnce(&mut Screen) -> Result<(), Failure>) -> Result<(), Failure> {
     // A run that panics is caught and reported on the screen: nothing else prints into it.
-    let said: Arc<Mutex<String>> = Arc::default();
-    let hook = said.clone();
+    let panic_message: Arc<Mutex<String>> = Arc::default();
+    let hook = panic_message.clone();
     std::panic::set_hook(Box::new(move |panic| {
         *hook.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
     }));
@@ -118,8 +118,8 @@ pub fn with_screen(act: impl FnOnce(&mut Screen) -> Result<(), Failure>) -> Resu
     match result {
         Ok(result) => result,
         Err(panic) => {
-            let said = said.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            crate::terminal::complain(&format!("error: a fault of schedlab: {said}"));
+            let panic_message = panic_message.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            crate::terminal::complain(&format!("error: a fault of schedlab: {panic_message}"));
             resume_unwind(panic)
         }
     }

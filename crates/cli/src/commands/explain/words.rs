@@ -343,7 +343,7 @@ impl Words {
     }
 
     /// Describes a wakeup.
-    pub fn wakeup(&self, number: u64, whose: &str, wakeup: &Wakeup) -> String {
+    pub fn wakeup(&self, number: u64, of_task: &str, wakeup: &Wakeup) -> String {
         let by = match wakeup.waker {
             Waker::Interrupt { cpu } => format!("an interrupt on CPU {}", cpu.0),
             Waker::Process { cpu } => format!("the kernel on CPU {}", cpu.0),
@@ -355,7 +355,7 @@ impl Words {
             ),
         };
         let mut text = format!(
-            "Wakeup {number}{whose}, at {}: {} is woken by {by}.\n",
+            "Wakeup {number}{of_task}, at {}: {} is woken by {by}.\n",
             self.when(wakeup.at_ns),
             self.names.task(wakeup.task)
         );

@@ -35,7 +35,7 @@ const BUFFER_KIB: &str = "32768";
 
 /// Records the schedule of this machine.
 pub fn record(args: &RecordArgs, output: &mut Output) -> Result<Status, Failure> {
-    let beside = beside(&args.output);
+    let side_file = side_file(&args.output);
     let root = Path::new("/");
     if !root.join("proc/self/stat").exists() {
         return Err(Failure::Message("recording needs Linux".into()));
@@ -43,8 +43,8 @@ pub fn record(args: &RecordArgs, output: &mut Output) -> Result<Status, Failure>
     let mut side = Side::default();
     side.look(root);
     if args.side_only {
-        files::write_whole(&beside, &side.to_json(root, None))?;
-        writeln!(output, "{}: {} threads", beside.display(), side.tasks())?;
+        files::write_whole(&side_file, &side.to_json(root, None))?;
+        writeln!(output, "{}: {} threads", side_file.display(), side.tasks())?;
         return Ok(Status::Good);
     }
     files::check(&args.output)?;
@@ -71,7 +71,7 @@ pub fn record(args: &RecordArgs, output: &mut Output) -> Result<Status, Failure>
     }
     side.look(root);
     let name = args.output.file_name().map(|name| name.to_string_lossy().into_owned());
-    files::write_whole(&beside, &side.to_json(root, name.as_deref()))?;
+    files::write_whole(&side_file, &side.to_json(root, name.as_deref()))?;
     let shown = args.output.display();
     let trace = Trace::open(&args.output).and_then(|trace| trace.read(&mut ()));
     let reading = trace.map_err(|error| format!("{shown}: {error}"))?;
@@ -83,14 +83,14 @@ pub fn record(args: &RecordArgs, output: &mut Output) -> Result<Status, Failure>
         header.events,
         header.tasks,
         header.cpus,
-        beside.display(),
+        side_file.display(),
         side.tasks()
     )?;
     Ok(Status::Good)
 }
 
 /// Side file of a trace: `desk.data.side.json`.
-fn beside(trace: &Path) -> PathBuf {
+fn side_file(trace: &Path) -> PathBuf {
     let mut name = trace.file_name().unwrap_or_default().to_os_string();
     name.push(".side.json");
     trace.with_file_name(name)
