@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Returns the repository's root.
 pub fn root() -> PathBuf {
@@ -66,8 +67,11 @@ pub struct Scratch(PathBuf);
 
 impl Scratch {
     pub fn new(name: &str) -> Scratch {
-        let path =
-            std::env::temp_dir().join(format!("schedlab-test-{}-{name}", std::process::id()));
+        // Tests of several modules may choose the same name.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("schedlab-test-{}-{number}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("temporary files can be written");
         Scratch(path)

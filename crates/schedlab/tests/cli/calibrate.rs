@@ -1,8 +1,6 @@
 //! `schedlab calibrate`, as users type it.
 
-mod support;
-
-use support::{Scratch, schedlab};
+use crate::support::{Scratch, schedlab};
 
 /// Returns the time of hackbench under `o_1` with the given costs of a message on each side.
 fn time_with(ns: &str) -> String {

@@ -1,10 +1,7 @@
 //! Control groups and changes to them during a run, as users type them.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, schedlab};
 use serde_json::Value;
-use support::{Scratch, schedlab};
 
 /// Two tasks in each of two groups, for two seconds.
 const TWO: &str = r#"{"global": {"duration": 2}, "tasks": {

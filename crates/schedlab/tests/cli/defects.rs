@@ -1,10 +1,7 @@
 //! Inputs that the program once mishandled, and their correct results (`tests/defects`).
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Outcome, schedlab};
 use serde_json::Value;
-use support::{Outcome, schedlab};
 
 /// Runs `schedlab run tests/defects/FILE ARGS`.
 fn run(file: &str, args: &[&str]) -> Outcome {
@@ -147,7 +144,7 @@ fn what_takes_long_is_told_before() {
     use std::process::Command;
     let first_words = |args: &[&str]| {
         let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
-            .current_dir(support::root())
+            .current_dir(crate::support::root())
             .args(args)
             .stderr(std::process::Stdio::piped())
             .stdout(std::process::Stdio::null())
@@ -171,10 +168,10 @@ fn what_takes_long_is_told_before() {
 
 #[test]
 fn a_file_that_is_no_result_is_never_written_over() {
-    let scratch = support::Scratch::new("lost");
+    let scratch = crate::support::Scratch::new("lost");
     let read = |path: &str| std::fs::read_to_string(path).expect("the file exists");
-    let one_line = include_str!("../../../tests/defects/one-line.json").trim_end();
-    let two = include_str!("../../../tests/defects/two.json");
+    let one_line = include_str!("../../../../tests/defects/one-line.json").trim_end();
+    let two = include_str!("../../../../tests/defects/two.json");
     for text in [one_line, two, "{", "{\"schema\":", "{\"schema\":\"other/1\"", "note"] {
         let file = scratch.file("x.json", text);
         let args = ["bench", "yield", "--hogs=1", "--seconds=1", "--scheduler=o_1"];
@@ -230,7 +227,7 @@ fn a_deadlock_under_one_scheduler_leaves_the_others_their_columns() {
 
 #[test]
 fn no_control_character_reaches_the_terminal() {
-    let scratch = support::Scratch::new("escapes");
+    let scratch = crate::support::Scratch::new("escapes");
     let evil = "\u{1b}[31mRED\u{1b}[2J\u{9b}5m\u{7f}\u{7}";
     let text = format!(
         r#"{{"tasks": {{"{evil}": {{"run": 1000}}, "b": {{"run": 5}}}}, "global": {{"duration": 1}}}}"#
@@ -355,7 +352,7 @@ fn settings_of_one_scheduler_are_a_column_of_their_own() {
     run_error("naps.json", &["-s", "eevdf[x=1]"], &["x is no tunable of eevdf@6.18"]);
     run_error("naps.json", &["-s", "eevdf[x"], &["there is no ] at the end"]);
     // A plan keeps the names.
-    let scratch = support::Scratch::new("settings");
+    let scratch = crate::support::Scratch::new("settings");
     let plan = format!("{}/plan.json", scratch.path());
     let file = "tests/defects/naps.json";
     schedlab(&["run", file, "-s", "eevdf[DELAY_DEQUEUE=0]", "--plan-out", &plan]).good();

@@ -1,9 +1,6 @@
 //! Policies of a running kernel: twins, and messages where no kernel is available.
 
-#[allow(dead_code)]
-mod support;
-
-use support::{Scratch, schedlab};
+use crate::support::{Scratch, schedlab};
 
 /// Workload in which no run ends at the time of a tick.
 const WORKLOAD: &str = r#"{ "global": { "duration": 2 }, "tasks": {

@@ -1,10 +1,7 @@
 //! `schedlab run` with traces, tables and snapshots, and the commands of perf, typed as users type
 //! them.
 
-#[allow(dead_code)]
-mod support;
-
-use support::{Scratch, command, schedlab};
+use crate::support::{Scratch, command, schedlab};
 
 const WORLD: &str = r#"{
     "global": { "duration": 1 },

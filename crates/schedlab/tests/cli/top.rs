@@ -3,15 +3,12 @@
 //! No test waits for a fixed time: it reads until the screen shows the expected text.
 #![cfg(all(unix, feature = "tui"))]
 
-#[path = "support/mod.rs"]
-mod support;
-
+use crate::support::{Scratch, root, schedlab};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
-use support::{Scratch, root, schedlab};
 
 const DESKTOP: &str = "examples/desktop.json";
 

@@ -1,11 +1,8 @@
 //! The documents show the pictures that the program draws: `cargo xtask pictures` draws them again.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, root, schedlab};
 use std::collections::BTreeSet;
 use std::fs;
-use support::{Scratch, root, schedlab};
 
 /// Returns the names of pictures, and the arguments of the commands that draw them.
 fn list() -> Vec<(String, Vec<String>)> {

@@ -1,10 +1,7 @@
 //! `schedlab run`, as users type it.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, schedlab};
 use serde_json::Value;
-use support::{Scratch, command, schedlab};
 
 const HOGS: &str = r#"{
     // Two hogs and one that sleeps.

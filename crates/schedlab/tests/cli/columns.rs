@@ -1,16 +1,13 @@
 //! Columns of `schedlab run`: settings, repetitions, baselines, and which are shown where. As users
 //! type it.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, ran, schedlab};
 use serde_json::Value;
-use support::{Scratch, command, ran, schedlab};
 
 const SERVER: [&str; 6] = ["run", "examples/server.json", "--cpus", "4", "--duration", "0.5"];
 
 /// Runs `schedlab run examples/server.json ... ARGS`.
-fn server(args: &[&str]) -> support::Outcome {
+fn server(args: &[&str]) -> crate::support::Outcome {
     schedlab(&[&SERVER[..], args].concat())
 }
 
@@ -222,7 +219,8 @@ fn the_plan_of_repeated_columns_gives_the_same_bytes() {
     let plan = format!("{}/plan.json", scratch.path());
     let what = ["-s", "o_1,cfs", "--set", "sched_latency_ns=default,6ms", "--set", "nice:worker=3"];
     let args = [&what[..], &["--repeat", "2", "--seed", "9"]].concat();
-    let keys = std::fs::read_to_string(support::root().join("examples/server.json")).unwrap();
+    let keys =
+        std::fs::read_to_string(crate::support::root().join("examples/server.json")).unwrap();
     assert!(keys.contains("\"worker\""), "the example has such a task");
     let direct = server(&[&args[..], &["-f", "json"]].concat()).good();
     server(&[&args[..], &["--plan-out", &plan]].concat()).good();

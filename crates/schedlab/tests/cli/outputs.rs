@@ -1,10 +1,7 @@
 //! Files that cannot be written are reported before anything runs.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, schedlab};
 use std::path::Path;
-use support::{Scratch, command, schedlab};
 
 const RUN: [&str; 6] = ["run", "examples/desktop.json", "-s", "cfs", "-d", "20ms"];
 
@@ -17,7 +14,7 @@ const OPTIONS: [(&str, &str); 5] = [
     ("--plan-out", "x.json"),
 ];
 
-fn to(option: &str, file: &str) -> support::Outcome {
+fn to(option: &str, file: &str) -> crate::support::Outcome {
     schedlab(&[&RUN[..], &[option, file]].concat())
 }
 

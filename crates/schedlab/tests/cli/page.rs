@@ -1,10 +1,7 @@
 //! `--report`, `--plot` and `--open` of `run`, `bench` and `papers`, as users type them.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, ran, schedlab};
 use std::fs;
-use support::{Scratch, command, ran, schedlab};
 
 const HOGS: &str = r#"{
     "global": { "duration": 1 },

@@ -1,8 +1,6 @@
 //! `schedlab compare`, as users type it.
 
-mod support;
-
-use support::{Scratch, schedlab};
+use crate::support::{Scratch, schedlab};
 
 const MEASURED: &str = "examples/live/hog-vs-inter-1ms-9ms.json.xz";
 

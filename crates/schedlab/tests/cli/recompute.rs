@@ -4,12 +4,9 @@
 //! follows from slices and spans, and compares. It needs python3; without it these tests report
 //! that they were skipped.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, root, schedlab};
 use std::io::Write;
 use std::process::Command;
-use support::{Scratch, root, schedlab};
 
 /// Returns the output of the script for a document, and whether all figures agree. `None`, with a
 /// message: python3 is not installed.

@@ -1,12 +1,9 @@
 //! `schedlab sweep` and `schedlab tune`, as users type them.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, schedlab};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use support::{Scratch, command, schedlab};
 
 const WORKLOAD: &str = r#"{"global": {"duration": 1}, "tasks": {
     "hog": {"instance": 2, "loop": -1, "run": 20000},

@@ -1,10 +1,7 @@
 //! `schedlab stress`, as users type it. (`schedlab-proof` tests its rules, with
 //! broken schedulers.)
 
-#[allow(dead_code)]
-mod support;
-
-use support::{Scratch, schedlab};
+use crate::support::{Scratch, schedlab};
 
 #[test]
 fn some_worlds_are_run_and_counted() {

@@ -1,9 +1,6 @@
 //! sched_ext policies on the command line, as users type them.
 
-#[allow(dead_code)]
-mod support;
-
-use support::{Scratch, schedlab};
+use crate::support::{Scratch, schedlab};
 
 const VTIME: &str = "scx:examples/scx/vtime.bpf.o";
 const EXTRAS: &str = "scx:crates/scx/tests/objects/extras.bpf.o";
@@ -124,8 +121,8 @@ fn real_time_and_deadline_tasks_run_above_a_policy() {
 #[test]
 fn two_files_of_one_name_are_told_apart() {
     let scratch = Scratch::new("scx-names");
-    let object =
-        std::fs::read(support::root().join("examples/scx/vtime.bpf.o")).expect("the file exists");
+    let object = std::fs::read(crate::support::root().join("examples/scx/vtime.bpf.o"))
+        .expect("the file exists");
     scratch.file("again.bpf.o", object);
     let both = format!("{VTIME},scx:{}/again.bpf.o,{VTIME}@7.3", scratch.path());
     let run = ["run", "examples/desktop.json", "--duration", "10ms", "-f", "csv", "-s", &both];
@@ -161,10 +158,10 @@ fn what_is_set_stands_in_heads_json_and_csv() {
 #[test]
 fn files_name_objects_beside_them() {
     let scratch = Scratch::new("scx-beside");
-    let object =
-        std::fs::read(support::root().join("examples/scx/vtime.bpf.o")).expect("the file exists");
-    let work =
-        std::fs::read(support::root().join("examples/desktop.json")).expect("the file exists");
+    let object = std::fs::read(crate::support::root().join("examples/scx/vtime.bpf.o"))
+        .expect("the file exists");
+    let work = std::fs::read(crate::support::root().join("examples/desktop.json"))
+        .expect("the file exists");
     scratch.file("own.bpf.o", object);
     scratch.file("w.json", work);
     let sweep = "workload = \"w.json\"\nschedulers = [\"scx:own.bpf.o\"]\nduration = 1\n\

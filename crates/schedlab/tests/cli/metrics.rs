@@ -1,11 +1,8 @@
 //! Meaning of figures: `explain-metric`, rt-app's logs as files, and figures of phases and periods.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, schedlab};
 use serde_json::Value;
 use std::path::Path;
-use support::{Scratch, schedlab};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("valid JSON")

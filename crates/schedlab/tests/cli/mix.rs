@@ -1,12 +1,9 @@
 //! `schedlab bench mix`, as users type it.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, schedlab};
 use serde_json::Value;
-use support::{Scratch, schedlab};
 
-fn mix(more: &[&str]) -> support::Outcome {
+fn mix(more: &[&str]) -> crate::support::Outcome {
     schedlab(&[&["bench", "mix", "--scheduler=o_1"], more].concat())
 }
 
@@ -27,7 +24,7 @@ fn words(line: &str) -> Vec<&str> {
 
 #[test]
 fn the_examples_of_the_page_work_when_pasted() {
-    let page = std::fs::read_to_string(support::root().join("docs/benchmarks/mix.md"))
+    let page = std::fs::read_to_string(crate::support::root().join("docs/benchmarks/mix.md"))
         .expect("the file exists");
     let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let lines: Vec<&str> = blocks.flat_map(str::lines).collect();

@@ -1,10 +1,7 @@
 //! `schedlab papers`, as users type it.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, schedlab};
 use std::fs;
-use support::{Scratch, schedlab};
 
 const TARGETS: &str =
     "id,case,quantity,unit,low,high,published\nX-1,two hogs,ratio,,1.2,1.3,1.25\n";

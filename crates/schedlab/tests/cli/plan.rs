@@ -1,9 +1,6 @@
 //! `--plan-out` and the commands that run a plan, as users type them.
 
-#[allow(dead_code)]
-mod support;
-
-use support::{Scratch, schedlab};
+use crate::support::{Scratch, schedlab};
 
 /// Returns the output of `command`, and that of the plan that it writes.
 fn both(scratch: &Scratch, command: &[&str], runs: &[&str], shown: &[&str]) -> [String; 2] {
@@ -120,7 +117,7 @@ fn a_mistake_in_a_plan_is_reported_with_the_plans_name() {
 #[test]
 fn what_is_not_a_plan_is_not_written_over() {
     let scratch = Scratch::new("plan-over");
-    let text = std::fs::read_to_string(support::root().join("examples/desktop.json"));
+    let text = std::fs::read_to_string(crate::support::root().join("examples/desktop.json"));
     let text = text.expect("the file exists");
     let workload = scratch.file("w.json", &text);
     for command in [&["run", workload.as_str(), "-s", "o_1"][..], &["bench", "hackbench", "1"]] {

@@ -1,21 +1,18 @@
 //! `schedlab bench`, as users type it.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, ran, schedlab};
 use serde_json::Value;
-use support::{Scratch, command, ran, schedlab};
 
 /// A benchmark that takes no time, and two schedulers.
 const SMALL: [&str; 6] = ["bench", "hackbench", "--fds=2", "--loops=4", "--scheduler", "o_n,o_1"];
 
 /// Runs it with `more`, with the characters of `locale`.
-fn run_in(locale: &str, more: &[&str]) -> support::Outcome {
+fn run_in(locale: &str, more: &[&str]) -> crate::support::Outcome {
     let mut command = command(&[&SMALL, more].concat());
     ran(command.env("LC_ALL", locale).env("COLUMNS", "80").output().expect("the program starts"))
 }
 
-fn run(more: &[&str]) -> support::Outcome {
+fn run(more: &[&str]) -> crate::support::Outcome {
     run_in("C", more)
 }
 

@@ -1,11 +1,8 @@
 //! `schedlab verify` and `schedlab list`, as users type them.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, root, schedlab};
 use std::io::Read;
 use std::process::Stdio;
-use support::{Scratch, command, root, schedlab};
 
 fn golden(name: &str) -> Vec<u8> {
     let path = root().join("tests/golden/round_robin").join(name);
