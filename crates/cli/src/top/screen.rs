@@ -118,7 +118,8 @@ pub fn with_screen(act: impl FnOnce(&mut Screen) -> Result<(), Failure>) -> Resu
     match result {
         Ok(result) => result,
         Err(panic) => {
-            let panic_message = panic_message.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let panic_message =
+                panic_message.lock().unwrap_or_else(PoisonError::into_inner).clone();
             crate::terminal::complain(&format!("error: a fault of schedlab: {panic_message}"));
             resume_unwind(panic)
         }

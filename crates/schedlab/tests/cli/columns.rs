@@ -248,7 +248,7 @@ fn an_earlier_result_is_compared_with() {
     let other = schedlab(&[&SERVER[..2], &["--cpus", "2", "--duration", "0.5"], &set].concat());
     assert!(other.stderr.contains("CPUs: was 4, is 2"), "{}", other.stderr);
     assert!(
-        other.stderr.contains("scheduler: cfs@2.6.32 then, cfs@2.6.32[sched_lat"),
+        other.stderr.contains("scheduler: was cfs@2.6.32, is cfs@2.6.32[sched_lat"),
         "{}",
         other.stderr
     );
@@ -327,7 +327,7 @@ fn rows_and_columns_are_chosen_by_name() {
     wrong(&["--rows", "wait_mx"], &["no figure \"wait_mx\"; did you mean wait_max"]);
     wrong(&["--rows", "wakeup_latency"], &["is a distribution; name one of", "wakeup_latency_p99"]);
     wrong(&["--rows", "cpu_busy"], &["but of a CPU"]);
-    wrong(&["--rows", "jobs", "-f", "json"], &["--rows: a JSON document has all figures"]);
+    wrong(&["--rows", "jobs", "-f", "json"], &["--rows: a JSON document contains all figures"]);
 }
 
 #[test]

@@ -325,7 +325,7 @@ fn messages_of_other_files_are_as_good_as_those_of_workloads() {
     );
     machine("empty", &["empty.machine.json: the file is empty"]);
     let mix = ["bench", "mix", "--file", "tests/defects/unfinished.mix", "--scheduler", "o_1"];
-    let parts = ["unfinished.mix:1: a quote (') is opened and not closed", "schedlab bench mix"];
+    let parts = ["unfinished.mix:1: a quote (') is not closed", "schedlab bench mix"];
     schedlab(&mix).error(&parts);
     let begun = std::time::Instant::now();
     schedlab(&["calibrate", "tests/defects/unknown-figure.calibration.toml"])

@@ -85,8 +85,8 @@ fn logs_of_the_laboratory_are_replayed() {
                 set at_tail=1\n\n";
     assert!(text.starts_with(head), "{}", &text[..200]);
     std::fs::write(&log, &text).expect("the file can be written");
-    let text = schedlab(&["scx", "replay", &log]).good();
-    assert!(text.contains("decisions of o_n@2.4.22 that agree with goodness"), "{text}");
+    let agreement = schedlab(&["scx", "replay", &log]).good();
+    assert!(agreement.contains("decisions of o_n@2.4.22 that agree with goodness"), "{agreement}");
     // Queueing at the other end makes a difference.
     let run = schedlab(&["scx", "replay", &log, "--with", "o_n@2.4.19"]);
     assert_eq!(run.status, 1, "{}", run.stdout);

@@ -1,14 +1,14 @@
 //! `schedlab new-scheduler`: its package compiles, and existing files are not touched.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Makes an empty directory within this clone.
 fn directory(name: &str) -> PathBuf {
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let directory = crate::support::root().join("target/tmp").join(name);
     let _ = fs::remove_dir_all(&directory);
-    fs::create_dir_all(&directory).expect("it can be made");
+    fs::create_dir_all(&directory).expect("the directory can be made");
     directory
 }
 
@@ -30,7 +30,7 @@ fn the_package_that_it_writes_passes_cargo_check() {
         .args(["check", "--offline", "--quiet", "--all-targets"])
         .current_dir(&package)
         // The target directory of this build, where clippy has already checked the dependencies.
-        .env("CARGO_TARGET_DIR", directory.join("../.."))
+        .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."))
         .output()
         .expect("cargo starts");
     let said = String::from_utf8_lossy(&checked.stderr);

@@ -122,7 +122,7 @@ fn what_is_not_a_plan_is_not_written_over() {
     let workload = scratch.file("w.json", &text);
     for command in [&["run", workload.as_str(), "-s", "o_1"][..], &["bench", "hackbench", "1"]] {
         let command = [command, &["--plan-out", &workload]].concat();
-        schedlab(&command).error(&["w.json is there and is not a plan"]);
+        schedlab(&command).error(&["w.json exists and is not a plan"]);
         assert_eq!(std::fs::read_to_string(&workload).expect("the file exists"), text);
     }
     let plan = scratch.file("p.json", "");

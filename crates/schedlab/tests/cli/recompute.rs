@@ -19,7 +19,7 @@ fn recomputed(document: &str, options: &[&str]) -> Option<(bool, String)> {
         );
         return None;
     }
-    let script = root().join("crates/cli/tests/recompute/metrics.py");
+    let script = root().join("crates/schedlab/tests/recompute/metrics.py");
     let ran = Command::new("python3").arg(script).arg(document).args(options).output();
     let ran = ran.expect("python3 starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

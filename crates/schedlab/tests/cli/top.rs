@@ -184,7 +184,7 @@ fn time_passes_until_it_is_paused_and_a_time_is_gone_to() {
     pty.press("\r");
     pty.until(&["7.250000000 s of 10.0 s"]);
     pty.press("\x1b[F");
-    pty.until(&["10.000000000 s of 10.0 s", "at the end", "the run is over"]);
+    pty.until(&["10.000000000 s of 10.0 s", "at the end", "the run has ended"]);
     pty.press("\x1b[H");
     pty.until(&["0.000000000 s of 10.0 s"]);
     pty.press("gsoon\r");
@@ -389,7 +389,7 @@ fn what_cannot_be_shown_is_told() {
             &["one or two are shown", "cfs@2.6.32, o_1@2.6.0, bfs@"][..],
         ),
         (&["-b", "-s", "csf"], &["csf"]),
-        (&["-b", "-s", "cfs", "--at", "11s"], &["--at 11.0 s: the run was over at 10.0 s"]),
+        (&["-b", "-s", "cfs", "--at", "11s"], &["--at 11.0 s: the run ended at 10.0 s"]),
         (&["-b", "-s", "cfs", "--at", "soon"], &["--at", "it must be a time"]),
         (&["-b", "-s", "cfs", "--speed", "0"], &["--speed", "a factor from"]),
         (&["-b", "-s", "cfs", "--window", "0"], &["--window", "longer than 0"]),
