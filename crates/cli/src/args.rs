@@ -25,8 +25,8 @@ use std::path::PathBuf;
 /// Laboratory for Linux process schedulers
 ///
 /// schedlab answers one question: what would this workload have done under that scheduler? It runs
-/// the process schedulers of the Linux line, each faithful to its release, on a simulated machine in
-/// virtual time.
+/// the process schedulers of the Linux line, each faithful to its release, on a simulated machine
+/// in virtual time.
 #[derive(Parser, Debug)]
 #[command(name = "schedlab", version, arg_required_else_help = true, after_help = MAIN_EXAMPLES)]
 pub struct Cli {

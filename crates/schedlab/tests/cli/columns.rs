@@ -368,8 +368,8 @@ fn shells_get_what_they_read() {
     schedlab(&["completions", "bahs"]).error(&["bash, elvish, fish"]);
 }
 
-/// A column's own setting, against `--set`, is in its heading, and the value of `--set` in the other
-/// headings; neither is above the table.
+/// A column's own setting, against `--set`, is in its heading, and the value of `--set` in the
+/// other headings; neither is above the table.
 #[test]
 fn a_setting_stands_where_it_holds() {
     let text = server(&[

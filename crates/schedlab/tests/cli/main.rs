@@ -1,7 +1,8 @@
-//! The program as users type it: one binary of all tests, because each binary must be linked and run.
+//! The program as users type it: one binary of all tests, because each binary must be linked and
+//! run.
 //!
-//! `documents`, `host` and `host_figures` are apart: the first is long, and the others measure threads
-//! of their own process.
+//! `documents`, `host` and `host_figures` are apart: the first is long, and the others measure
+//! threads of their own process.
 
 #[path = "../support/mod.rs"]
 mod support;
