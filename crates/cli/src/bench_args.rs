@@ -140,20 +140,20 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser, Debug)]
-    struct Whole {
+    struct TestCommand {
         #[command(flatten)]
         args: BenchArgs,
     }
 
     fn parsed(line: &str) -> Result<BenchCommand, Error> {
         let words = std::iter::once("bench").chain(line.split_whitespace());
-        Whole::try_parse_from(words).map(|whole| whole.args.command)
+        TestCommand::try_parse_from(words).map(|whole| whole.args.command)
     }
 
     #[test]
     fn every_benchmark_has_options_that_do_not_collide() {
         use clap::CommandFactory;
-        Whole::command().debug_assert();
+        TestCommand::command().debug_assert();
         let common = Common::augment_args(Command::new(""));
         for option in common.get_arguments() {
             assert_eq!(

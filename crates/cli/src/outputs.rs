@@ -147,11 +147,11 @@ impl Observer for RunOutputs {
 pub struct Outputs {
     interrupts: Interrupts,
     /// Files of each scheduler, until its run takes them.
-    runs: Vec<Mutex<Option<OneRun>>>,
+    runs: Vec<Mutex<Option<RunFiles>>>,
     stops_ns: Vec<u64>,
 }
 
-struct OneRun {
+struct RunFiles {
     filled: RunOutputs,
     snapshots: Option<(SnapshotDir, Kernel)>,
 }
@@ -221,7 +221,7 @@ impl Outputs {
         contender: &Contender,
     ) -> (Result<Run, Error>, Vec<String>) {
         let taken = self.runs[number].lock().ok().and_then(|mut run| run.take());
-        let Some(OneRun { filled, snapshots }) = taken else {
+        let Some(RunFiles { filled, snapshots }) = taken else {
             return (prepared.session(contender).and_then(Session::finish), vec![]);
         };
         let mut complaints = vec![];
@@ -268,7 +268,7 @@ fn one_run(
     contender: &Contender,
     number: usize,
     of: usize,
-) -> Result<OneRun, Failure> {
+) -> Result<RunFiles, Failure> {
     let header = prepared.trace_header(contender);
     let name = file_name(contender);
     let trace = match &args.trace {
@@ -305,7 +305,7 @@ fn one_run(
     let recorder = Recorder::new(header.cpus, (trace, (tables, counters)));
     let fluid = if args.trace_lag { prepared.fairness(contender) } else { None };
     let filled = RunOutputs { recorder, fluid };
-    Ok(OneRun { filled, snapshots })
+    Ok(RunFiles { filled, snapshots })
 }
 
 /// Like [`Prepared::run_all_counted`], and fills the files of `outputs`.

@@ -39,7 +39,7 @@ pub enum SweepFormat {
 
 /// Format of the parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Parts {
+pub enum PartFormat {
     /// Comma-separated values.
     Csv,
     /// Parquet, if the program was built with it.
@@ -90,7 +90,7 @@ pub struct SweepArgs {
     pub format: SweepFormat,
     /// Format of the parts [default: parquet if the program was built with it, else csv]
     #[arg(long, value_enum, value_name = "FORM", requires = "output")]
-    pub parts: Option<Parts>,
+    pub parts: Option<PartFormat>,
     /// Write a page for a browser, too: curves, heat maps, Pareto front, all points
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,

@@ -173,7 +173,7 @@ impl Traced {
                     .map_or(1, |experiment| experiment.config.cpus);
                 let mut sink = make(cpus);
                 // The events of a failed run are shown, too: they show its history.
-                let recorder = Recorder::new(cpus, Shared(&mut sink));
+                let recorder = Recorder::new(cpus, BorrowedSink(&mut sink));
                 let ran = prepared.session(contender).and_then(|mut session| {
                     session.observe(recorder).name_tasks();
                     session.finish()
@@ -246,9 +246,9 @@ pub fn warn_of_problems(file: &str, reading: &Reading) {
 }
 
 /// Sink that outlives a failed run.
-struct Shared<'a, S>(&'a mut S);
+struct BorrowedSink<'a, S>(&'a mut S);
 
-impl<S: Sink> Sink for Shared<'_, S> {
+impl<S: Sink> Sink for BorrowedSink<'_, S> {
     fn task(&mut self, at_ns: u64, task: &schedlab_trace::NewTask<'_>) {
         self.0.task(at_ns, task);
     }

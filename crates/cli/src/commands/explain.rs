@@ -14,7 +14,7 @@ use schedlab_report::shortened;
 
 pub mod words;
 
-use words::Words;
+use words::Explainer;
 
 /// Request for an explanation: of a moment, of a wakeup, or else of the longest waits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -190,7 +190,7 @@ fn at(
         )));
     }
     let mut standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
-    let words = Words::new(&standing.names, style);
+    let words = Explainer::new(&standing.names, style);
     if let Some(ended_ns) = standing.ended_ns {
         return Err(Failure::Message(format!(
             "--at {}: the run ended at {}",
@@ -274,7 +274,7 @@ fn wakeup(
         of_task = format!(" of {}", names.task(task));
     }
     match found {
-        Some(wakeup) => Ok(Words::new(&names, style).wakeup(number, &of_task, &wakeup)),
+        Some(wakeup) => Ok(Explainer::new(&names, style).wakeup(number, &of_task, &wakeup)),
         None => Err(Failure::Message(format!(
             "--wakeup {number}: there are {seen} wakeups{of_task} in this run"
         ))),
@@ -298,7 +298,7 @@ fn worst(
     if waits.is_empty() {
         return Ok("No task ever waited for a CPU.\n".into());
     }
-    let words = Words::new(&names, style);
+    let words = Explainer::new(&names, style);
     let all: Vec<String> =
         waits.iter().enumerate().map(|(place, wait)| words.wait(place + 1, wait)).collect();
     Ok(all.join("\n"))

@@ -1,6 +1,6 @@
 //! `schedlab run`.
 
-use super::show::Show;
+use super::show::TableOptions;
 use crate::args::RunArgs;
 use crate::files;
 use crate::given::definitions;
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 /// Runs workloads and compares schedulers.
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
-    let show = Show::new(args)?;
+    let show = TableOptions::new(args)?;
     let mut prepared = vec![];
     for (plan, file) in plans(args, &show)? {
         let mut one = prepare(&plan, file.as_deref())?;
@@ -71,7 +71,7 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
 
 /// Returns a plan for each file: the plan in the file, with the file's name, or the plan that the
 /// options describe.
-fn plans(args: &RunArgs, show: &Show) -> Result<Vec<(Plan, Option<String>)>, Failure> {
+fn plans(args: &RunArgs, show: &TableOptions) -> Result<Vec<(Plan, Option<String>)>, Failure> {
     let groups = groups(args)?;
     let timetable = Timetable { files: read_all(&args.timetable)?, actions: args.at.clone() };
     // A document contains the whole recording, a picture only its window.

@@ -17,7 +17,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// Output options, read and checked before anything runs.
-pub struct Show {
+pub struct TableOptions {
     /// Format.
     pub format: RunFormat,
     /// Columns to show; empty: all.
@@ -29,9 +29,9 @@ pub struct Show {
     earlier: Option<(Vec<Report>, String)>,
 }
 
-impl Show {
+impl TableOptions {
     /// Reads the options.
-    pub fn new(args: &RunArgs) -> Result<Show, Failure> {
+    pub fn new(args: &RunArgs) -> Result<TableOptions, Failure> {
         let format = args.format.unwrap_or_else(|| match args.output.as_deref().map(ending) {
             Some("json") => RunFormat::Json,
             Some("csv") => RunFormat::Csv,
@@ -72,7 +72,7 @@ impl Show {
             Some(path) => Some((read_earlier(path)?, path.display().to_string())),
             None => None,
         };
-        Ok(Show { format, columns, all_columns, rows: read_rows(&args.rows)?, earlier })
+        Ok(TableOptions { format, columns, all_columns, rows: read_rows(&args.rows)?, earlier })
     }
 
     /// Prints the results, into the file if there is one.

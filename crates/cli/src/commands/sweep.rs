@@ -3,7 +3,7 @@
 use crate::files;
 use crate::page;
 use crate::python;
-use crate::sweep_args::{Engine, Parts, SweepArgs, SweepFormat};
+use crate::sweep_args::{Engine, PartFormat, SweepArgs, SweepFormat};
 use crate::sweep_table::{extent, table};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, PROGRAM, Status};
@@ -44,8 +44,8 @@ pub fn sweep(args: &SweepArgs, output: &mut Output) -> Result<Status, Failure> {
     }
     let form = match args.parts {
         None => PartForm::best(),
-        Some(Parts::Csv) => PartForm::Csv,
-        Some(Parts::Parquet) => PartForm::Parquet,
+        Some(PartFormat::Csv) => PartForm::Csv,
+        Some(PartFormat::Parquet) => PartForm::Parquet,
     };
     let store = match &args.output {
         Some(directory) => Some(Store::open(directory, &space, form, PROGRAM)?),
@@ -131,7 +131,7 @@ fn run(args: &SweepArgs, space: &Space, store: Option<&Store>) -> Result<Vec<Row
     listening.map_err(|error| format!("cannot listen for interrupts: {error}"))?;
     let points: u64 = missing.iter().map(|part| space.points_of(*part).count() as u64).sum();
     let progress = Progress::new(points * space.repeat(), "points with their seeds");
-    let best_so_far = Mutex::new(Best::of(space));
+    let best_so_far = Mutex::new(BestValue::of(space));
     let threads = args.threads.unwrap_or_else(parallel::cores);
     let mut failed = None;
     let done = |rows: &[Row]| {
@@ -174,15 +174,15 @@ fn run(args: &SweepArgs, space: &Space, store: Option<&Store>) -> Result<Vec<Row
 }
 
 /// Best value so far of the first metric that has a better direction.
-struct Best {
+struct BestValue {
     place: Option<usize>,
     value: Option<f64>,
 }
 
-impl Best {
-    fn of(space: &Space) -> Best {
+impl BestValue {
+    fn of(space: &Space) -> BestValue {
         let place = space.told().iter().position(|told| told.better != Better::Neither);
-        Best { place, value: None }
+        BestValue { place, value: None }
     }
 
     /// Returns a message if one of these rows is better.
@@ -269,8 +269,8 @@ fn by_python(args: &SweepArgs, output: &mut Output) -> Result<Status, Failure> {
         add("--metrics", Some(metric.into()));
     }
     let parts = args.parts.map(|parts| match parts {
-        Parts::Csv => "csv",
-        Parts::Parquet => "parquet",
+        PartFormat::Csv => "csv",
+        PartFormat::Parquet => "parquet",
     });
     add("--parts", parts.map(Into::into));
     if args.check {

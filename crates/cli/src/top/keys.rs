@@ -5,7 +5,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Action of the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Act {
+pub enum Action {
     /// Continues, or pauses.
     Pause,
     /// Moves to the next decision.
@@ -92,46 +92,46 @@ pub const KEYS: [(&str, &str); 21] = [
 ];
 
 /// Returns the action of a key; `None`: the key has none.
-pub fn act(key: KeyEvent) -> Option<Act> {
+pub fn act(key: KeyEvent) -> Option<Action> {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
-        return matches!(key.code, KeyCode::Char('c' | 'C')).then_some(Act::Quit);
+        return matches!(key.code, KeyCode::Char('c' | 'C')).then_some(Action::Quit);
     }
     if key.modifiers.contains(KeyModifiers::ALT) {
         return None;
     }
     Some(match key.code {
-        KeyCode::Char(' ') => Act::Pause,
-        KeyCode::Right | KeyCode::Char('n') => Act::Next,
-        KeyCode::Left | KeyCode::Char('b') => Act::Previous,
-        KeyCode::Char(']') => Act::Window { forward: true },
-        KeyCode::Char('[') => Act::Window { forward: false },
-        KeyCode::End => Act::End,
-        KeyCode::Home => Act::Start,
-        KeyCode::Char('g') => Act::AskTime,
-        KeyCode::Char('+' | '=') => Act::Speed { faster: true },
-        KeyCode::Char('-') => Act::Speed { faster: false },
-        KeyCode::Tab | KeyCode::BackTab => Act::Focus,
-        KeyCode::Char('x') => Act::Side,
-        KeyCode::Up | KeyCode::Char('k') => Act::Move(-1),
-        KeyCode::Down | KeyCode::Char('j') => Act::Move(1),
-        KeyCode::PageUp => Act::Page { down: false },
-        KeyCode::PageDown => Act::Page { down: true },
-        KeyCode::Enter | KeyCode::Char('w') => Act::Why,
-        KeyCode::Char('/') => Act::AskName,
-        KeyCode::Char('P') => Act::Sort(Column::Cpu),
-        KeyCode::Char('T') => Act::Sort(Column::Time),
-        KeyCode::Char('W') => Act::Sort(Column::Wait),
-        KeyCode::Char('L') => Act::Sort(Column::Max),
-        KeyCode::Char('N') => Act::Sort(Column::Nr),
-        KeyCode::Char('<') => Act::SortBeside { right: false },
-        KeyCode::Char('>') => Act::SortBeside { right: true },
-        KeyCode::Char('R') => Act::Reverse,
-        KeyCode::Char('i') => Act::HideIdle,
-        KeyCode::Char('1') => Act::OneLine,
-        KeyCode::Char('d' | 's') => Act::AskWindow,
-        KeyCode::Char('?' | 'h') => Act::Help,
-        KeyCode::Esc => Act::Escape,
-        KeyCode::Char('q') => Act::Quit,
+        KeyCode::Char(' ') => Action::Pause,
+        KeyCode::Right | KeyCode::Char('n') => Action::Next,
+        KeyCode::Left | KeyCode::Char('b') => Action::Previous,
+        KeyCode::Char(']') => Action::Window { forward: true },
+        KeyCode::Char('[') => Action::Window { forward: false },
+        KeyCode::End => Action::End,
+        KeyCode::Home => Action::Start,
+        KeyCode::Char('g') => Action::AskTime,
+        KeyCode::Char('+' | '=') => Action::Speed { faster: true },
+        KeyCode::Char('-') => Action::Speed { faster: false },
+        KeyCode::Tab | KeyCode::BackTab => Action::Focus,
+        KeyCode::Char('x') => Action::Side,
+        KeyCode::Up | KeyCode::Char('k') => Action::Move(-1),
+        KeyCode::Down | KeyCode::Char('j') => Action::Move(1),
+        KeyCode::PageUp => Action::Page { down: false },
+        KeyCode::PageDown => Action::Page { down: true },
+        KeyCode::Enter | KeyCode::Char('w') => Action::Why,
+        KeyCode::Char('/') => Action::AskName,
+        KeyCode::Char('P') => Action::Sort(Column::Cpu),
+        KeyCode::Char('T') => Action::Sort(Column::Time),
+        KeyCode::Char('W') => Action::Sort(Column::Wait),
+        KeyCode::Char('L') => Action::Sort(Column::Max),
+        KeyCode::Char('N') => Action::Sort(Column::Nr),
+        KeyCode::Char('<') => Action::SortBeside { right: false },
+        KeyCode::Char('>') => Action::SortBeside { right: true },
+        KeyCode::Char('R') => Action::Reverse,
+        KeyCode::Char('i') => Action::HideIdle,
+        KeyCode::Char('1') => Action::OneLine,
+        KeyCode::Char('d' | 's') => Action::AskWindow,
+        KeyCode::Char('?' | 'h') => Action::Help,
+        KeyCode::Esc => Action::Escape,
+        KeyCode::Char('q') => Action::Quit,
         _ => return None,
     })
 }

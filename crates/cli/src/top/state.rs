@@ -1,7 +1,7 @@
 //! Model of the display, and the effect of keys and the clock: [`App`]. Nothing here draws.
 
 use super::columns::Column;
-use super::keys::{self, Act};
+use super::keys::{self, Action};
 use super::side::{Side, WORK};
 use crate::options::time;
 use crate::top_args::{SPEEDS, window};
@@ -35,7 +35,7 @@ pub enum Focus {
 
 /// Prompt for input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ask {
+pub enum Prompt {
     /// A time.
     Time,
     /// A window.
@@ -44,13 +44,13 @@ pub enum Ask {
     Name,
 }
 
-impl Ask {
+impl Prompt {
     /// Returns the question.
     pub fn question(self) -> &'static str {
         match self {
-            Ask::Time => "Go to (1.5s, 20ms; +5ms, -5ms from here; 50%): ",
-            Ask::Window => "Window for %CPU and %WAIT (e.g. 20ms): ",
-            Ask::Name => "Find a task whose name has: ",
+            Prompt::Time => "Go to (1.5s, 20ms; +5ms, -5ms from here; 50%): ",
+            Prompt::Window => "Window for %CPU and %WAIT (e.g. 20ms): ",
+            Prompt::Name => "Find a task whose name has: ",
         }
     }
 }
@@ -117,7 +117,7 @@ pub struct App<'a> {
     /// Whether one line stands for all CPUs.
     pub one_line: bool,
     /// Prompt, and the text typed so far.
-    pub prompt: Option<(Ask, String)>,
+    pub prompt: Option<(Prompt, String)>,
     /// Popup.
     pub popup: Option<Popup>,
     /// First line of the popup that is shown.
@@ -325,7 +325,7 @@ impl<'a> App<'a> {
     }
 
     /// Handles a key at a prompt.
-    fn typed(&mut self, ask: Ask, mut text: String, key: KeyEvent) {
+    fn typed(&mut self, ask: Prompt, mut text: String, key: KeyEvent) {
         const MOST: usize = 64;
         match key.code {
             KeyCode::Esc => return,
@@ -340,20 +340,20 @@ impl<'a> App<'a> {
     }
 
     /// Handles the input of a prompt.
-    fn asked(&mut self, ask: Ask, text: &str) {
+    fn asked(&mut self, ask: Prompt, text: &str) {
         if text.is_empty() {
             return;
         }
         match ask {
-            Ask::Time => match self.time(text) {
+            Prompt::Time => match self.time(text) {
                 Ok(at_ns) => self.goal = Some(Goal::At(at_ns)),
                 Err(why) => self.say(why),
             },
-            Ask::Window => match window(text) {
+            Prompt::Window => match window(text) {
                 Ok(ns) => self.set_window(ns),
                 Err(why) => self.say(format!("{text}: {why}")),
             },
-            Ask::Name => self.find(text),
+            Prompt::Name => self.find(text),
         }
     }
 
@@ -408,18 +408,18 @@ impl<'a> App<'a> {
     }
 
     /// Handles an action while a popup is shown.
-    fn above(&mut self, act: Act) {
+    fn above(&mut self, act: Action) {
         match act {
-            Act::Move(rows) => {
+            Action::Move(rows) => {
                 self.scroll = self.scroll.saturating_add_signed(rows as isize);
             }
-            Act::Page { down } => {
+            Action::Page { down } => {
                 let rows = self.page.max(1) as isize;
                 self.scroll = self.scroll.saturating_add_signed(if down { rows } else { -rows });
             }
-            Act::Start => self.scroll = 0,
-            Act::End => self.scroll = usize::MAX,
-            Act::Escape | Act::Quit | Act::Help | Act::Why | Act::Pause => {
+            Action::Start => self.scroll = 0,
+            Action::End => self.scroll = usize::MAX,
+            Action::Escape | Action::Quit | Action::Help | Action::Why | Action::Pause => {
                 self.popup = None;
                 self.question = None;
             }
@@ -427,50 +427,52 @@ impl<'a> App<'a> {
         }
     }
 
-    fn act(&mut self, act: Act) {
+    fn act(&mut self, act: Action) {
         match act {
             // A long operation is cancelled first.
-            Act::Escape if self.goal.is_some() && self.is_late => {
+            Action::Escape if self.goal.is_some() && self.is_late => {
                 (self.goal, self.paused) = (None, true);
             }
-            Act::Quit | Act::Escape => self.is_over = true,
-            Act::Pause if self.paused && self.ended() => self.say("the run has ended here".into()),
-            Act::Pause => self.paused = !self.paused,
-            Act::Next => self.step(Goal::Next),
-            Act::Previous => self.step(Goal::Previous),
-            Act::Window { forward: true } => {
+            Action::Quit | Action::Escape => self.is_over = true,
+            Action::Pause if self.paused && self.ended() => {
+                self.say("the run has ended here".into())
+            }
+            Action::Pause => self.paused = !self.paused,
+            Action::Next => self.step(Goal::Next),
+            Action::Previous => self.step(Goal::Previous),
+            Action::Window { forward: true } => {
                 self.goal = Some(Goal::At(self.at_ns.saturating_add(self.window_ns)));
             }
-            Act::Window { forward: false } => {
+            Action::Window { forward: false } => {
                 self.goal = Some(Goal::At(self.at_ns.saturating_sub(self.window_ns)));
             }
-            Act::Start => self.goal = Some(Goal::At(0)),
-            Act::End => self.step(Goal::End),
-            Act::Speed { faster } => self.speed = other_speed(self.speed, faster),
-            Act::AskTime => self.prompt = Some((Ask::Time, String::new())),
-            Act::AskWindow => self.prompt = Some((Ask::Window, String::new())),
-            Act::AskName => self.prompt = Some((Ask::Name, String::new())),
-            Act::Why => self.why(),
-            Act::Focus => {
+            Action::Start => self.goal = Some(Goal::At(0)),
+            Action::End => self.step(Goal::End),
+            Action::Speed { faster } => self.speed = other_speed(self.speed, faster),
+            Action::AskTime => self.prompt = Some((Prompt::Time, String::new())),
+            Action::AskWindow => self.prompt = Some((Prompt::Window, String::new())),
+            Action::AskName => self.prompt = Some((Prompt::Name, String::new())),
+            Action::Why => self.why(),
+            Action::Focus => {
                 self.focus = if self.focus == Focus::Cpus { Focus::Tasks } else { Focus::Cpus };
             }
-            Act::Side => self.side = (self.side + 1) % self.sides.len(),
-            Act::Move(rows) => self.choose(rows as isize),
-            Act::Page { down } => {
+            Action::Side => self.side = (self.side + 1) % self.sides.len(),
+            Action::Move(rows) => self.choose(rows as isize),
+            Action::Page { down } => {
                 let rows = self.page.max(1) as isize;
                 self.choose(if down { rows } else { -rows });
             }
-            Act::Sort(column) => (self.sort, self.reversed) = (column, false),
-            Act::SortBeside { right } => {
+            Action::Sort(column) => (self.sort, self.reversed) = (column, false),
+            Action::SortBeside { right } => {
                 let place = Column::ALL.iter().position(|&column| column == self.sort);
                 let place = place.unwrap_or(0) as isize + if right { 1 } else { -1 };
                 let place = place.clamp(0, Column::ALL.len() as isize - 1) as usize;
                 self.sort = Column::ALL[place];
             }
-            Act::Reverse => self.reversed = !self.reversed,
-            Act::HideIdle => self.hide_idle = !self.hide_idle,
-            Act::OneLine => self.one_line = !self.one_line,
-            Act::Help => (self.popup, self.scroll) = (Some(Popup::Help), 0),
+            Action::Reverse => self.reversed = !self.reversed,
+            Action::HideIdle => self.hide_idle = !self.hide_idle,
+            Action::OneLine => self.one_line = !self.one_line,
+            Action::Help => (self.popup, self.scroll) = (Some(Popup::Help), 0),
         }
     }
 

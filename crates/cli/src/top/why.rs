@@ -2,7 +2,7 @@
 
 use super::state::{Question, Subject};
 use crate::Failure;
-use crate::commands::explain::words::Words;
+use crate::commands::explain::words::Explainer;
 use crate::commands::explain::{nice, refresh};
 use schedlab_core::CpuId;
 use schedlab_lab::explain::{self, Effort};
@@ -67,7 +67,7 @@ fn answer_to(
     if let Some(ended_ns) = standing.ended_ns {
         return Err(format!("the run ended at {}", duration(ended_ns, style.unicode)));
     }
-    let words = Words::new(&standing.names, style);
+    let words = Explainer::new(&standing.names, style);
     let said = |failure| match failure {
         Failure::Message(message) => message,
         Failure::Output(error) => error.to_string(),

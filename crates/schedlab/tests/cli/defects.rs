@@ -329,7 +329,7 @@ fn messages_of_other_files_are_as_good_as_those_of_workloads() {
     schedlab(&mix).error(&parts);
     let begun = std::time::Instant::now();
     schedlab(&["calibrate", "tests/defects/unknown-figure.calibration.toml"])
-        .error(&["there is no figure \"foo\"; the figures are time, messages a second"]);
+        .error(&["there is no figure \"foo\"; there are time, messages a second"]);
     assert!(begun.elapsed().as_secs() < 2, "the error is found before the simulation");
     let table = run("phases-only.json", &["-s", "cfs"]).good();
     // Its rounds are the rounds of a looping phase: 10 ms each, over 5 s.

@@ -19,14 +19,14 @@ const NAME_WIDTH: usize = 40;
 const RUNNERS_UP: usize = 3;
 
 /// Formatter of explanations of a run.
-pub struct Words {
+pub struct Explainer {
     names: Names,
     style: Style,
 }
 
-impl Words {
+impl Explainer {
     /// Makes a formatter for a run with these names.
-    pub fn new(names: &Names, style: Style) -> Words {
+    pub fn new(names: &Names, style: Style) -> Explainer {
         let shown = |names: &[String]| {
             names.iter().map(|name| shortened(&escape::name(name), NAME_WIDTH, style)).collect()
         };
@@ -35,7 +35,7 @@ impl Words {
             groups: shown(&names.groups),
             rules: names.rules.clone(),
         };
-        Words { names, style }
+        Explainer { names, style }
     }
 
     /// Returns the name of a task.
