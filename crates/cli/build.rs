@@ -1,7 +1,7 @@
-//! Computes a number from the sources of all crates, `SCHEDLAB_SOURCES`, which identifies results
-//! that can be continued. The program and the Python package of the same sources have the same
-//! number, however they were built. Outside the repository, in a package from a registry, the other
-//! crates are out of reach, and the number is that of this crate alone.
+//! Computes a hash of the sources of all crates, `SCHEDLAB_SOURCES`, which identifies results that
+//! can be resumed. The program and the Python package of the same sources have the same hash,
+//! however they are built. Outside the repository, in a package from a registry, the other crates
+//! are not available, and the hash covers this crate alone.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

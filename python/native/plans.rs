@@ -7,7 +7,7 @@ use crate::tables::{Table, named, numbers};
 use crate::wakeups::Wakeups;
 use arrow_array::Int32Array;
 use pyo3::prelude::*;
-use schedlab_cli::Asked;
+use schedlab_cli::ExplainRequest;
 use schedlab_core::TaskId;
 use schedlab_lab::explain;
 use schedlab_lab::plan::{Contender, Plan, Prepared as Checked};
@@ -163,7 +163,7 @@ impl Prepared {
         if self.checked.experiment().is_none() {
             return Err(errors::input(py, "only runs of a workload can be explained"));
         }
-        let asked = Asked { at_ns, task, cpu, wakeup, worst };
+        let asked = ExplainRequest { at_ns, task, cpu, wakeup, worst };
         let stays = !self.policies.is_empty();
         let explained = interruptible(py, stays, |_| {
             schedlab_cli::explanation(&asked, &self.checked, contender, Style::plain(100))

@@ -1,7 +1,7 @@
 //! Writes the man pages of the program and of all its commands into a directory.
 //!
-//! `cargo xtask man --out DIR` runs it. The program does not carry the pages: few people read them,
-//! and package builders make them once.
+//! `cargo xtask man --out DIR` runs it. The program does not include the pages: few people read
+//! them, and package builders make them once.
 
 use clap::Command;
 use clap_mangen::Man;

@@ -1,13 +1,12 @@
-//! The command line of `schedlab bench`: a subcommand a benchmark, made of its parameters.
+//! The command line of `schedlab bench`: a subcommand for each benchmark, made from its parameters.
 //!
-//! A benchmark's own options have the names of the real program, long and short. Those that all
-//! benchmarks share have long names only; where a benchmark has the same name, the shared option
-//! becomes `--lab-NAME`.
+//! A benchmark's own options have the names of the real program, long and short. Options that all
+//! benchmarks share have long names only; where a benchmark has an option of the same name, the
+//! shared one becomes `--lab-NAME`.
 
-use crate::bench_options::{Common, PLANNED, given, options_of, shared};
+use crate::bench_options::{Common, changes_of_plan, given, options_of, shared};
 use crate::{mix_args, plan_args};
 use clap::error::{Error, ErrorKind};
-use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use schedlab_bench::{ALL, Benchmark};
 use schedlab_lab::plan::{self, Load, setting};
@@ -16,12 +15,12 @@ use std::path::PathBuf;
 /// Run a benchmark under one or more schedulers
 ///
 /// The benchmarks by which schedulers were judged, as programs for the simulated machine: each
-/// prints what the real program prints, under each scheduler, and then what came of it side by
-/// side. Every parameter takes a list, as 50,100 or 25..200:25; then the result is shown as a table
-/// and as a curve.
+/// prints what the real program prints, under each scheduler, followed by the results side by side.
+/// Every parameter takes a list, such as 50,100 or 25..200:25; the result is then a table and a
+/// curve.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-`schedlab bench NAME --help` tells the parameters of each.
+`schedlab bench NAME --help` describes the parameters of each.
 
 Examples:
   schedlab bench hackbench
@@ -29,33 +28,33 @@ Examples:
   schedlab bench hackbench --groups 50,100,150,200 --scheduler o_n,o_1 \\
       --machine pentium3-700x8 --plot hb.svg
   schedlab bench mix \"game --time 20\" \"hackbench 5\" --scheduler o_1,cfs    several at once
-  schedlab bench hackbench --groups 25,50 --plan-out hb.json       what is to be run, as a file
-  schedlab bench plan hb.json                                      and run from it")]
+  schedlab bench hackbench --groups 25,50 --plan-out hb.json       a plan of the run, as a file
+  schedlab bench plan hb.json                                      and the run of that plan")]
 pub struct BenchArgs {
     #[command(subcommand)]
     pub command: BenchCommand,
 }
 
-/// What is to be run, and how.
+/// Benchmark or plan, and the shared options.
 #[derive(Debug)]
 pub struct BenchCommand {
-    /// What runs.
+    /// Benchmark or plan.
     pub subject: Subject,
-    /// What can be set about all benchmarks.
+    /// Options that all benchmarks share.
     pub common: Common,
 }
 
-/// What runs.
+/// Benchmark or plan.
 #[derive(Debug)]
 pub enum Subject {
     /// A benchmark, or a mix of them.
     Load(Load),
-    /// What a plan says.
+    /// The plan in a file.
     Plan {
         /// The plan's file.
         file: PathBuf,
-        /// Options that were given beside it and say what is run.
-        beside: Vec<&'static str>,
+        /// Options given with it that would change the run.
+        changes: Vec<String>,
     },
 }
 
@@ -89,10 +88,8 @@ impl FromArgMatches for BenchCommand {
         let subject = match name {
             mix_args::NAME => Subject::Load(Load::Mix(mix_args::mix(matches)?)),
             plan_args::NAME => {
-                let given = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
-                let long = |id: &&'static str| &id["lab-".len()..];
-                let beside = PLANNED.iter().filter(given).map(long).collect();
-                Subject::Plan { file: plan_args::file(matches), beside }
+                let changes = changes_of_plan(matches);
+                Subject::Plan { file: plan_args::file(matches), changes }
             }
             name => {
                 let benchmark = schedlab_bench::find(name)
@@ -121,12 +118,12 @@ fn subcommand(benchmark: &'static dyn Benchmark) -> Command {
         about.replace_range(..1, &first.to_uppercase());
     }
     let mut command = Command::new(benchmark.name()).after_help(
-        "Every parameter takes a list, as 50,100 or 25..200:25 (a flag: --flag=false,true), and \
-         then the first figure is shown over it as a table and a curve. With several lists there is a \
-         curve for each choice of values of all but the first.",
+        "Every parameter takes a list, such as 50,100 or 25..200:25 (a flag: --flag=false,true), \
+         and the first figure is then shown over the list as a table and a curve. With several \
+         lists there is a curve for each combination of values of all but the first.",
     );
     command = options_of(benchmark, command);
-    // The words about the shared options are not about the benchmark.
+    // The text about the shared options does not describe the benchmark.
     command = Common::augment_args(command).about(about).long_about(None);
     for id in shared() {
         let long = &id["lab-".len()..];
@@ -143,24 +140,21 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser, Debug)]
-    struct Whole {
+    struct TestCommand {
         #[command(flatten)]
         args: BenchArgs,
     }
 
     fn parsed(line: &str) -> Result<BenchCommand, Error> {
         let words = std::iter::once("bench").chain(line.split_whitespace());
-        Whole::try_parse_from(words).map(|whole| whole.args.command)
+        TestCommand::try_parse_from(words).map(|whole| whole.args.command)
     }
 
     #[test]
     fn every_benchmark_has_options_that_do_not_collide() {
         use clap::CommandFactory;
-        Whole::command().debug_assert();
+        TestCommand::command().debug_assert();
         let common = Common::augment_args(Command::new(""));
-        let ids: Vec<&str> =
-            common.get_arguments().map(|option| option.get_id().as_str()).collect();
-        assert_eq!(ids, shared().collect::<Vec<_>>());
         for option in common.get_arguments() {
             assert_eq!(
                 option.get_long().map(|long| format!("lab-{long}")).as_deref(),
@@ -170,9 +164,9 @@ mod tests {
         }
     }
 
-    /// What the line sets about a benchmark.
+    /// Returns the parameters of the benchmark that the line sets.
     fn set(line: &str) -> Vec<(String, String)> {
-        match parsed(line).expect("it is right").subject {
+        match parsed(line).expect("the line is valid").subject {
             Subject::Load(Load::Benchmark(benchmark)) => benchmark.parameters,
             other => panic!("no benchmark: {other:?}"),
         }
@@ -186,7 +180,7 @@ mod tests {
     fn values_below_0_are_values() {
         let expected = pairs(&[("nice", "-5,0,5"), ("hogs", "2")]);
         assert_eq!(set("editor --nice -5,0,5 --hogs 2"), expected);
-        let error = parsed("editor --hogs -1").expect_err("fewer than none").to_string();
+        let error = parsed("editor --hogs -1").expect_err("the number is negative").to_string();
         assert!(error.contains("\"-1\" is not a whole number; give 0 to"), "{error}");
     }
 
@@ -196,10 +190,10 @@ mod tests {
         let expected =
             [("fds", "5,6"), ("pipe", "true"), ("threads", "true"), ("groups", "10,20,30")];
         assert_eq!(set(line), pairs(&expected));
-        assert_eq!(parsed(line).expect("it is right").common.cpus, Some(2));
+        assert_eq!(parsed(line).expect("the line is valid").common.cpus, Some(2));
         let expected = pairs(&[("groups", "25"), ("pipe", "false,true")]);
         assert_eq!(set("hackbench 25 --pipe=false,true"), expected);
-        // It is its histogram, not help.
+        // Its option -h is a histogram, not help.
         assert_eq!(set("cyclictest -h 400")[0].0, "histogram");
         assert!(parsed("hackbench 25 --groups 30").is_err());
         assert!(parsed("hackbench --groups 0").is_err());
@@ -208,9 +202,11 @@ mod tests {
     #[test]
     fn what_is_given_beside_a_plan_is_known() {
         let line = "plan p.json --cpus 2 --seed 1 --format csv --cores 2";
-        let Subject::Plan { file, beside } = parsed(line).expect("it is right").subject else {
-            panic!("it is a plan")
+        let Subject::Plan { file, changes } = parsed(line).expect("the line is valid").subject
+        else {
+            panic!("the line names a plan")
         };
-        assert_eq!((file, beside), (PathBuf::from("p.json"), vec!["cpus", "seed"]));
+        let expected = ["cpus", "seed"].map(String::from).to_vec();
+        assert_eq!((file, changes), (PathBuf::from("p.json"), expected));
     }
 }

@@ -1,5 +1,6 @@
-//! Options of benchmarks: those that all of them share, and one for each parameter of a benchmark.
+//! Options of benchmarks: shared options, and one option for each parameter of a benchmark.
 
+use crate::given::{GivenArgs, definitions};
 use crate::options::{OnOff, RunFormat, cost_setting, seconds, setting};
 use crate::scx::{OnError, ScxOptions};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
@@ -8,14 +9,15 @@ use schedlab_bench::{Benchmark, Kind, Parameter, Value};
 use schedlab_lab::plan::SetValues;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
-/// What can be set about all benchmarks. Each one's identifier is the name that it takes if the
-/// benchmark has its own: see [`shared`].
+/// Options that all benchmarks share. The identifier of each is its name if a benchmark has an
+/// option of the same name: see [`shared`].
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Laboratory")]
 pub struct Common {
-    /// Schedulers to compare: names as `schedlab list` shows them, `linux`, `textbook` or `all`;
-    /// scx:FILE is a sched_ext policy
+    /// Schedulers to compare: names as in `schedlab list`, `linux`, `textbook` or `all`; scx:FILE
+    /// is a sched_ext policy
     #[arg(
         id = "lab-scheduler",
         long = "scheduler",
@@ -24,8 +26,8 @@ pub struct Common {
         default_value = "linux"
     )]
     pub schedulers: Vec<String>,
-    /// Number of CPUs; with --machine so many of the machine's, its first ones [default: 1; with
-    /// --machine all]
+    /// Number of CPUs; with --machine, use only the first N of the machine [default: 1; with
+    /// --machine, all]
     #[arg(
         id = "lab-cpus",
         long = "cpus",
@@ -33,10 +35,10 @@ pub struct Common {
         value_parser = clap::value_parser!(u32).range(1..=4096)
     )]
     pub cpus: Option<u32>,
-    /// The machine: a preset (`schedlab list --machines`), flat-N, or a file [default: equal CPUs]
+    /// Machine: a preset (`schedlab list --machines`), flat-N, or a file [default: equal CPUs]
     #[arg(id = "lab-machine", long = "machine", value_name = "NAME|FILE")]
     pub machine: Option<String>,
-    /// Ticks a second [default: what each release had in its usual build]
+    /// Ticks per second [default: the usual configuration of each release]
     #[arg(
         id = "lab-hz",
         long = "hz",
@@ -44,11 +46,11 @@ pub struct Common {
         value_parser = clap::value_parser!(u32).range(1..=10_000)
     )]
     pub hz: Option<u32>,
-    /// Nothing but the programs' own calls costs anything, even if the machine's description says
-    /// what does
+    /// Make all operations free except the programs' own calls, even if the machine's description
+    /// gives costs
     #[arg(id = "lab-no-costs", long = "no-costs")]
     pub no_costs: bool,
-    /// Set what one thing costs, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists
+    /// Cost of one operation, in ns, e.g. switch=1500 or o_n.scan=40 (`docs/machines.md` lists
     /// them)
     #[arg(
         id = "lab-cost",
@@ -58,21 +60,20 @@ pub struct Common {
         conflicts_with = "lab-no-costs"
     )]
     pub cost: Vec<(String, f64)>,
-    /// Whether idle CPUs go without ticks, where things cost something [default: as each release
-    /// has it]
+    /// Whether idle CPUs stop their ticks, on machines with costs [default: as in each release]
     #[arg(id = "lab-nohz", long = "nohz", value_enum, value_name = "on|off")]
     pub nohz: Option<OnOff>,
-    /// Set a tunable of the schedulers that have it (`schedlab list NAME` shows them)
+    /// Tunable to set in the schedulers that have it (`schedlab list NAME` shows them)
     #[arg(id = "lab-set", long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, SetValues)>,
-    /// End each run after so many simulated seconds at the latest
+    /// Time limit of each run, in simulated seconds
     #[arg(id = "lab-duration", long = "duration", value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<u64>,
-    /// Of all that is random in the benchmark
+    /// Seed of all random choices of the benchmark
     #[arg(id = "lab-seed", long = "seed", value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Run everything so often, each time with the next seed: mean, least, most and standard
-    /// deviation are told
+    /// Number of runs, each with the next seed: the mean, minimum, maximum and standard deviation
+    /// are shown
     #[arg(
         id = "lab-repeat",
         long = "repeat",
@@ -81,20 +82,20 @@ pub struct Common {
         value_parser = clap::value_parser!(u64).range(1..=100_000)
     )]
     pub repeat: u64,
-    /// Set a variable of sched_ext policies before they are loaded, or ops.FIELD, or
+    /// Variable of sched_ext policies to set before they are loaded, or ops.FIELD, or
     /// map.NAME.max_entries (`schedlab scx show FILE` lists them)
     #[arg(id = "lab-scx-set", long = "scx-set", value_name = "NAME=VALUE")]
     pub scx_set: Vec<String>,
-    /// The same from a file in TOML
+    /// File of such variables, in TOML
     #[arg(id = "lab-scx-config", long = "scx-config", value_name = "FILE.toml")]
     pub scx_config: Option<PathBuf>,
     /// Run a program of section `syscall` before the policy is attached, with these numbers
     #[arg(id = "lab-scx-call", long = "scx-call", value_name = "NAME=N,...")]
     pub scx_call: Vec<String>,
-    /// Play the user half of the policies by a script in TOML
+    /// Script, in TOML, that plays the user half of the policies
     #[arg(id = "lab-scx-user", long = "scx-user", value_name = "FILE.toml")]
     pub scx_user: Option<PathBuf>,
-    /// What happens when a policy ends: the run stops, or goes on first come first served
+    /// Reaction to the end of a policy: stop the run, or continue first come, first served
     #[arg(
         id = "lab-scx-on-error",
         long = "scx-on-error",
@@ -102,13 +103,14 @@ pub struct Common {
         value_name = "stop|fallback"
     )]
     pub scx_on_error: Option<OnError>,
-    /// So long a CPU that has a task to go on with does not see what another has put back, ns
+    /// Time during which a CPU whose task can continue does not see tasks that another CPU has put
+    /// back, ns
     #[arg(id = "lab-scx-put-back", long = "scx-put-back", value_name = "NS")]
     pub scx_put_back: Option<u64>,
-    /// What a BPF instruction costs, ns (as --cost scx.insn=NS)
+    /// Cost of a BPF instruction, ns (same as --cost scx.insn=NS)
     #[arg(id = "lab-scx-insn", long = "scx-insn", value_name = "NS")]
     pub scx_insn: Option<f64>,
-    /// How to print
+    /// Output format
     #[arg(
         id = "lab-format",
         long = "format",
@@ -117,7 +119,7 @@ pub struct Common {
         value_name = "FORMAT"
     )]
     pub format: RunFormat,
-    /// Which figure a sweep shows, by its name in the table [default: the benchmark's first]
+    /// Figure that a sweep shows, by its name in the table [default: the benchmark's first]
     #[arg(id = "lab-figure", long = "figure", value_name = "NAME")]
     pub figure: Option<String>,
     /// Draw the curve of a sweep into a file, as SVG or PNG
@@ -130,26 +132,26 @@ pub struct Common {
     /// Show the page in the browser when it is written
     #[arg(id = "lab-open", long = "open", requires = "lab-report")]
     pub open: bool,
-    /// Save each result in this new file as soon as it is there
+    /// Save each result in this new file as soon as it is available
     #[arg(id = "lab-save", long = "save", value_name = "FILE", conflicts_with = "lab-resume")]
     pub save: Option<PathBuf>,
-    /// Take what is finished from such a file, and save the rest there
+    /// File written by --save: keep its results, and save the remaining ones there
     #[arg(id = "lab-resume", long = "resume", value_name = "FILE")]
     pub resume: Option<PathBuf>,
-    /// Simulate on so many cores at once; the result is the same [default: all there are]
+    /// Number of cores to use for simulation; it does not affect the result [default: all]
     #[arg(id = "lab-cores", long = "cores", value_name = "N")]
     pub cores: Option<NonZeroUsize>,
-    /// Run nothing: check all, and write what is to be run into this file; `schedlab bench plan
-    /// PLAN` runs it
+    /// Run nothing: check everything and write the plan into this file; `schedlab bench plan PLAN`
+    /// runs it
     #[arg(id = "lab-plan-out", long = "plan-out", value_name = "PLAN.json")]
     pub plan_out: Option<PathBuf>,
-    /// Write the dump of a policy that ends by an error into this file
+    /// Write the dump of a policy that ends with an error into this file
     #[arg(id = "lab-scx-dump", long = "scx-dump", value_name = "FILE")]
     pub scx_dump: Option<PathBuf>,
 }
 
 impl Common {
-    /// The options of sched_ext policies.
+    /// Returns the options of sched_ext policies.
     pub fn scx(&self) -> ScxOptions {
         ScxOptions {
             scx_set: self.scx_set.clone(),
@@ -166,30 +168,8 @@ impl Common {
     }
 }
 
-/// The identifiers of the options of [`Common`] that say what is run: `lab-` and their long names.
-pub const PLANNED: [&str; 18] = [
-    "lab-scheduler",
-    "lab-cpus",
-    "lab-machine",
-    "lab-hz",
-    "lab-no-costs",
-    "lab-cost",
-    "lab-nohz",
-    "lab-set",
-    "lab-duration",
-    "lab-seed",
-    "lab-repeat",
-    "lab-scx-set",
-    "lab-scx-config",
-    "lab-scx-call",
-    "lab-scx-user",
-    "lab-scx-on-error",
-    "lab-scx-put-back",
-    "lab-scx-insn",
-];
-
-/// Those of the options that say how it is done and shown.
-const SHOWN: [&str; 10] = [
+/// Identifiers of the options of [`Common`] that only affect how runs are made and shown.
+const OUTPUT: [&str; 10] = [
     "lab-format",
     "lab-figure",
     "lab-plot",
@@ -202,16 +182,28 @@ const SHOWN: [&str; 10] = [
     "lab-scx-dump",
 ];
 
-/// Those of all options of [`Common`].
-pub fn shared() -> impl Iterator<Item = &'static str> {
-    PLANNED.into_iter().chain(SHOWN)
+/// Returns the long names of the options of [`Common`] in `matches` that change the run.
+pub fn changes_of_plan(matches: &ArgMatches) -> Vec<String> {
+    let options = GivenArgs::of(matches).options::<Common>(&OUTPUT);
+    options.iter().map(|id| id[PREFIX.len()..].to_string()).collect()
 }
 
-/// Identifiers of parameters given by their place.
+/// Prefix of the identifiers of the options of [`Common`]; their long names follow it.
+const PREFIX: &str = "lab-";
+
+/// Identifiers of all options of [`Common`].
+static SHARED: LazyLock<Vec<String>> =
+    LazyLock::new(|| definitions::<Common>().map(|(id, _)| id).collect());
+
+/// Returns the identifiers of all options of [`Common`].
+pub fn shared() -> impl Iterator<Item = &'static str> {
+    SHARED.iter().map(String::as_str)
+}
+
+/// Identifiers of positional parameters.
 const PLACES: [&str; 4] = ["place-1", "place-2", "place-3", "place-4"];
 
-/// The parameters that were set, with their places, in the order in which they stand on the command
-/// line.
+/// Returns the parameters that were set, with their positions, in the order of the command line.
 pub fn given(
     benchmark: &'static dyn Benchmark,
     matches: &ArgMatches,
@@ -230,21 +222,21 @@ pub fn given(
     found
 }
 
-/// `command` with the benchmark's own options.
+/// Returns `command` with the benchmark's own options.
 pub fn options_of(benchmark: &'static dyn Benchmark, command: Command) -> Command {
     let parameters = benchmark.parameters();
     let command = command.next_help_heading("Parameters").args(parameters.iter().map(option));
     let placed = parameters.iter().filter(|parameter| parameter.positional).zip(PLACES);
     let command = command.args(placed.map(|(parameter, id)| by_place(parameter, id)));
     if parameters.iter().any(|parameter| parameter.short == Some('h')) {
-        // The real program means something else by -h.
+        // In the real program, -h has another meaning.
         let help = Arg::new("help").long("help").action(ArgAction::Help).help("Print help");
         return command.disable_help_flag(true).arg(help);
     }
     command
 }
 
-/// What stands for a value in the help.
+/// Placeholder for a value in the help.
 fn value_name(parameter: &Parameter) -> &'static str {
     match parameter.kind {
         Kind::Whole { .. } => "N,...",
@@ -255,11 +247,22 @@ fn value_name(parameter: &Parameter) -> &'static str {
     }
 }
 
-/// Reads lists of values.
+/// Makes a parser of lists of values.
 fn reader(
     parameter: &'static Parameter,
 ) -> impl Fn(&str) -> Result<Vec<Value>, String> + Clone + Send + Sync + 'static {
     move |text: &str| parameter.read(text).map_err(|error| error.message)
+}
+
+/// Capitalises a text that begins with an ordinary word.
+fn capitalised(text: &str) -> String {
+    let word = text.split(' ').next().unwrap_or_default();
+    match text.get(..1) {
+        Some(first) if word.bytes().all(|byte| byte.is_ascii_lowercase()) => {
+            format!("{}{}", first.to_uppercase(), &text[1..])
+        }
+        _ => text.into(),
+    }
 }
 
 fn help(parameter: &Parameter) -> String {
@@ -272,10 +275,10 @@ fn help(parameter: &Parameter) -> String {
         "" => String::new(),
         default => format!(" [default: {default}]"),
     };
-    format!("{}{words}{default}", parameter.about)
+    format!("{}{words}{default}", capitalised(parameter.about))
 }
 
-/// The option that sets a parameter.
+/// Makes the option that sets a parameter.
 pub fn option(parameter: &'static Parameter) -> Arg {
     let mut option = Arg::new(&*parameter.name)
         .long(&*parameter.name)
@@ -285,8 +288,8 @@ pub fn option(parameter: &'static Parameter) -> Arg {
     if let Some(letter) = parameter.short {
         option = option.short(letter);
     }
-    // What is out of range is to be told so, not that there is no option -1; where numbers below 0
-    // do, lists may begin with one.
+    // A value out of range must be reported as such, not as an unknown option -1. Where numbers
+    // below 0 are valid, a list may begin with one.
     option = match parameter.kind {
         Kind::Real { least, .. } if least < 0.0 => option.allow_hyphen_values(true),
         Kind::Whole { .. } | Kind::Real { .. } => option.allow_negative_numbers(true),
@@ -307,5 +310,5 @@ fn by_place(parameter: &'static Parameter, id: &'static str) -> Arg {
         .value_name(&*parameter.name)
         .value_parser(reader(parameter))
         .conflicts_with(&*parameter.name)
-        .help(format!("the same as --{}", parameter.name))
+        .help(format!("Same as --{}", parameter.name))
 }

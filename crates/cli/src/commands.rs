@@ -1,4 +1,4 @@
-//! What the program can do, a module each.
+//! Commands of the program, a module for each.
 
 pub mod bench;
 pub mod calibrate;
@@ -9,6 +9,7 @@ pub mod explain_metric;
 #[cfg(all(feature = "host", target_os = "linux"))]
 pub mod host;
 pub mod list;
+#[cfg(feature = "twins")]
 pub mod live;
 pub mod new_scheduler;
 pub mod papers;
@@ -17,6 +18,8 @@ pub mod record;
 pub mod replay;
 pub mod run;
 pub mod scx;
+mod scx_log;
+#[cfg(feature = "twins")]
 pub mod scx_replay;
 mod show;
 pub mod stress;
@@ -25,5 +28,6 @@ pub mod sweep;
 pub mod top;
 pub mod trace;
 pub mod tune;
+#[cfg(feature = "twins")]
 pub mod twin;
 pub mod verify;

@@ -1,14 +1,15 @@
-//! The one place where text is kept from commanding the terminal: names in files, keys, groups,
-//! paths and arguments can hold any character, and all of it that is printed goes through here.
+//! The one place that keeps text from controlling the terminal: names in files, keys, groups, paths
+//! and arguments can contain any character, and all of them pass through here before they are
+//! printed.
 
-/// Whether `c` may go to a terminal as it is.
+/// Returns whether `c` may be written to a terminal unchanged.
 fn is_harmless(c: char) -> bool {
     matches!(c, '\n' | '\t') || !c.is_control()
 }
 
-/// Whether all of `bytes` may: nothing of it is, or begins, a control character. C1 characters
-/// (U+0080 to U+009F, some terminals' short form of an escape and `[`) are 0xC2 and another byte in
-/// UTF-8.
+/// Returns whether all of `bytes` may be written unchanged: none of them is, or begins, a control
+/// character. C1 characters (U+0080 to U+009F, which some terminals read as a short form of an
+/// escape and `[`) are 0xC2 and another byte in UTF-8.
 fn all_harmless(bytes: &[u8]) -> bool {
     let good = |&byte: &u8| matches!(byte, b'\n' | b'\t' | 0x20..=0x7e | 0x80..=0xc1 | 0xc3..);
     bytes.iter().all(good)
@@ -34,18 +35,18 @@ fn spelled(text: &str, is_own: impl Fn(&str) -> usize) -> String {
     safe
 }
 
-/// `text` with its control characters spelled out, as `\u{1b}`; lines and tabs stay.
+/// Returns `text` with its control characters escaped, such as `\u{1b}`; line breaks and tabs stay.
 pub fn harmless(text: &str) -> String {
     if all_harmless(text.as_bytes()) { text.into() } else { spelled(text, |_| 0) }
 }
 
-/// The same of bytes; what is no UTF-8 is replaced. None: they are harmless as they are.
+/// Like [`harmless`] for bytes, with invalid UTF-8 replaced. `None`: they are harmless unchanged.
 pub fn harmless_bytes(bytes: &[u8]) -> Option<String> {
     (!all_harmless(bytes)).then(|| spelled(&String::from_utf8_lossy(bytes), |_| 0))
 }
 
-/// A name within a line: with its control characters and what turns the direction of text spelled
-/// out, line breaks too.
+/// Returns a name for use within a line, with control characters, line breaks and changes of text
+/// direction escaped.
 pub fn name(text: &str) -> String {
     let moves = |char: char| {
         char.is_control()
@@ -59,17 +60,17 @@ pub fn name(text: &str) -> String {
     text.chars().map(spell).collect()
 }
 
-/// A word of a message is shown in full up to so many characters: names of files may have 4,095.
+/// Maximum number of characters of a word that is shown in full: file names may have 4,095.
 const WORD_MOST: usize = 4096;
 
-/// Of a longer one so many at its beginning, and as many at its end.
+/// Number of characters shown at each end of a longer word.
 const WORD_SHOWN: usize = 60;
 
-/// A line of a message is shown in full up to so many characters.
+/// Maximum number of characters of a line that is shown in full.
 const LINE_MOST: usize = 8192;
 
-/// A message of bounded length: names of tasks in files may be as long as anybody likes. Of what is
-/// too long the beginning and the end are shown.
+/// Returns a message of bounded length, because names of tasks in files have any length. Only the
+/// beginning and the end of a long part are shown.
 pub fn bounded(message: &str) -> String {
     if message.len() <= WORD_MOST {
         return message.into();
@@ -83,7 +84,7 @@ pub fn bounded(message: &str) -> String {
     lines.join("\n")
 }
 
-/// Of `text`, if it has more than `most` characters, `shown` at its beginning and at its end.
+/// Shortens `text`, if it has more than `most` characters, to the first and last `shown`.
 fn cut(text: &str, most: usize, shown: usize) -> String {
     let count = text.chars().count();
     if count <= most {
@@ -94,8 +95,8 @@ fn cut(text: &str, most: usize, shown: usize) -> String {
     format!("{begin}...({} more)...{end}", count - 2 * shown)
 }
 
-/// `text`, which this program has coloured, with its control characters spelled out: sequences that
-/// set colours and weight (`ESC [ numbers m`) stay.
+/// Returns `text`, which this program has coloured, with its control characters escaped, except
+/// sequences that set colours and weight (`ESC [ numbers m`).
 pub fn harmless_styled(text: &str) -> String {
     spelled(text, |rest| {
         let Some(numbers) = rest.strip_prefix("\u{1b}[") else { return 0 };

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// What went wrong with a file or a directory.
+/// Describes an error of a file or a directory.
 pub fn describe_error(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
 }
@@ -15,7 +15,7 @@ pub fn describe_error(path: &Path, error: &io::Error) -> String {
 /// Reads a text file, compressed or not.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn read(path: &Path) -> Result<Source, String> {
     let file = path.display().to_string();
     let failed = |error| format!("{file}: {error}");
@@ -24,10 +24,10 @@ pub fn read(path: &Path) -> Result<Source, String> {
     Ok(Source { file, text })
 }
 
-/// The same, with what is no text in it replaced: names of tasks may hold any bytes.
+/// Like [`read`], with invalid UTF-8 replaced: names of tasks may contain any bytes.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn read_lossy(path: &Path) -> Result<Source, String> {
     let file = path.display().to_string();
     let bytes =
@@ -36,29 +36,29 @@ pub fn read_lossy(path: &Path) -> Result<Source, String> {
     Ok(Source { file, text })
 }
 
-/// Whether a file can be written there: better known now than after minutes of simulation. Nothing
-/// is changed: that a file can be made in the directory is tried with one of another name.
+/// Checks that a file can be written at `path`, before minutes of simulation. Nothing changes: a
+/// file with another name is created in the directory as a trial.
 ///
 /// # Errors
-/// It cannot.
+/// It cannot be written.
 pub fn check(path: &Path) -> Result<(), String> {
     let shown = path.display();
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     if let Some(missing) = directory.filter(|directory| !directory.is_dir()) {
-        return Err(format!("{shown}: there is no directory {}", missing.display()));
+        return Err(format!("{shown}: the directory {} does not exist", missing.display()));
     }
     if path.is_dir() {
-        return Err(format!("{shown}: that is a directory; name a file"));
+        return Err(format!("{shown}: this is a directory; name a file"));
     }
     let cannot = |error: io::Error| format!("{shown}: cannot be written: {error}");
     if is_fifo(path) {
         return hold(path);
     }
     if path.metadata().is_ok_and(|there| there.is_file() && there.permissions().readonly()) {
-        return Err(format!("{shown}: that file is read-only, so it is not written over"));
+        return Err(format!("{shown}: the file is read-only, so it is not overwritten"));
     }
     if is_written_in_place(path) {
-        // A link that leads to nothing yet is made when it is written to.
+        // The target of a dangling link is created on writing.
         return match File::options().write(true).open(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(cannot(error)),
             _ => Ok(()),
@@ -69,11 +69,11 @@ pub fn check(path: &Path) -> Result<(), String> {
     fs::remove_file(&temporary).map_err(cannot)
 }
 
-/// That no two options write the same file: the last would win. (What is no file, `/dev/stdout`,
-/// takes everything.)
+/// Checks that no two options write the same file, because the last would win. (Devices such as
+/// `/dev/stdout` accept everything.)
 ///
 /// # Errors
-/// Two do.
+/// Two options name the same file.
 pub fn check_distinct(outputs: &[(&str, Option<&Path>)]) -> Result<(), String> {
     let full = |path: &Path| {
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -87,7 +87,7 @@ pub fn check_distinct(outputs: &[(&str, Option<&Path>)]) -> Result<(), String> {
         };
         if let Some((other, _)) = seen.iter().find(|(_, other)| *other == path) {
             return Err(format!(
-                "{other} and {option} both name {}; each needs a file of its own",
+                "{other} and {option} both name {}; give each its own file",
                 path.display()
             ));
         }
@@ -96,12 +96,12 @@ pub fn check_distinct(outputs: &[(&str, Option<&Path>)]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether something is there that is no file of its own: a device, a pipe, a link.
+/// Returns whether `path` exists and is not a regular file: a device, a pipe, a link.
 fn is_written_in_place(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|what| !what.is_file())
 }
 
-/// What a file is called until it is whole.
+/// Name of a file until it is complete.
 fn temporary_name(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));
@@ -119,13 +119,14 @@ fn is_fifo(_path: &Path) -> bool {
     false
 }
 
-/// Pipes that are going to be written: while they are held open, who reads them waits.
+/// Pipes that will be written: readers wait while they are held open.
 static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
 
-/// Who opens a pipe that nobody reads waits for ever, so that is not done.
+/// Opens a pipe for writing without waiting: a writer of a pipe without a reader would wait
+/// forever.
 ///
 /// # Errors
-/// Nobody reads it.
+/// The pipe has no reader.
 #[cfg(unix)]
 fn hold(path: &Path) -> Result<(), String> {
     use std::os::unix::fs::OpenOptionsExt;
@@ -137,7 +138,7 @@ fn hold(path: &Path) -> Result<(), String> {
             Ok(())
         }
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Err(format!(
-            "{}: that is a pipe that nobody reads; begin to read it first, or name a file",
+            "{}: this pipe has no reader; start a reader first, or name a file",
             path.display()
         )),
         Err(error) => Err(format!("{}: cannot be written: {error}", path.display())),
@@ -149,13 +150,12 @@ fn hold(_path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// That what stands in a file which `option` is to write may be lost: there is none, or it is
-/// empty, or `is_ours` knows it as an earlier result of the same kind (`what`). A file whose name
-/// came after the option by mistake would be lost otherwise. (What is there and is no file is
-/// written to.)
+/// Checks that the file at `path`, which `option` will write, may be replaced: it does not exist,
+/// is empty, or `is_ours` recognises it as an earlier result of the same kind (`what`). Otherwise a
+/// file name placed after the option by mistake would be lost. (Devices and pipes are written to.)
 ///
 /// # Errors
-/// It may not.
+/// It may not be replaced.
 pub fn check_replaceable(
     path: &Path,
     option: &str,
@@ -167,24 +167,24 @@ pub fn check_replaceable(
         return Ok(());
     }
     Err(format!(
-        "{option}: {} is there and is not {what}, so it is not written over; name another file",
+        "{option}: {} exists and is not {what}, so it is not overwritten; name another file",
         path.display()
     ))
 }
 
-/// Writes a file under another name first, so that under its own it is there in whole or, as
-/// before, not at all. What is there and is no file (`/dev/stdout`) is written to.
+/// Writes a file under a temporary name first, so that the file is complete or, as before,
+/// unchanged. Devices such as `/dev/stdout` are written to directly.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub fn write_whole(path: &Path, text: &str) -> Result<(), String> {
     write_whole_bytes(path, text.as_bytes())
 }
 
-/// The same of what is no text.
+/// Like [`write_whole`], for bytes.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub fn write_whole_bytes(path: &Path, content: &[u8]) -> Result<(), String> {
     check(path)?;
     let cannot = |error: &io::Error| format!("{}: cannot be written: {error}", path.display());
@@ -194,27 +194,26 @@ pub fn write_whole_bytes(path: &Path, content: &[u8]) -> Result<(), String> {
     let temporary = temporary_name(path);
     let written = fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path));
     written.map_err(|error| {
-        // What could not be written is of no use to anybody; that it could not be removed either is
-        // not the user's concern.
+        // An incomplete file is useless. Failure to remove it is not the user's concern.
         let _ = fs::remove_file(&temporary);
         cannot(&error)
     })
 }
 
-/// A file that is written piece by piece under another name first. Under its own it is there when
-/// it is [`finish`](NewFile::finish)ed; before, nothing has changed. What is there and is no file
-/// (`/dev/stdout`) is written to.
+/// A file that is written gradually under a temporary name. It receives its own name at
+/// [`finish`](NewFile::finish); nothing changes before. Devices such as `/dev/stdout` are written
+/// to directly.
 pub struct NewFile {
     path: PathBuf,
-    /// None: it is no file, or it is finished.
+    /// `None`: it is not a regular file, or it is finished.
     temporary: Option<PathBuf>,
 }
 
 impl NewFile {
-    /// Begins it.
+    /// Creates the file.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn create(path: &Path) -> Result<(NewFile, File), String> {
         check(path)?;
         let cannot = |error: io::Error| format!("{}: cannot be written: {error}", path.display());
@@ -229,10 +228,10 @@ impl NewFile {
         Ok((new, file))
     }
 
-    /// All of it is written.
+    /// Completes the file.
     ///
     /// # Errors
-    /// It cannot get its name.
+    /// The file cannot be renamed.
     pub fn finish(mut self) -> Result<(), String> {
         if let Some(temporary) = &self.temporary {
             fs::rename(temporary, &self.path)
@@ -244,7 +243,7 @@ impl NewFile {
 }
 
 impl Drop for NewFile {
-    /// Nothing is left of what was not finished.
+    /// Removes an unfinished file.
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
             let _ = fs::remove_file(temporary);
@@ -252,14 +251,15 @@ impl Drop for NewFile {
     }
 }
 
-/// Whether a file begins with these bytes.
+/// Returns whether a file begins with these bytes.
 pub fn begins_with(path: &Path, bytes: &[u8]) -> bool {
     let mut head = vec![0; bytes.len()];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
     read.is_ok() && head == bytes
 }
 
-/// Whether a file begins as `is_ours` wants it; of a long one only the beginning is read.
+/// Returns whether `is_ours` accepts the beginning of a file; only the beginning of a long file is
+/// read.
 pub fn begins(path: &Path, is_ours: impl FnOnce(&str) -> bool) -> bool {
     const ENOUGH: u64 = 4096;
     let mut head = vec![];

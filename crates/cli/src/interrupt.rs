@@ -1,5 +1,5 @@
-//! What happens at an interrupt (Ctrl-C, `kill`) while files are being filled: they are closed, so
-//! that what was written can be read, and the program ends with status 130.
+//! Handles interrupts (Ctrl-C, `kill`) while files are being written: closes the files, so that
+//! their contents are readable, and ends the program with status 130.
 
 use crate::Failure;
 use crate::terminal::complain;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long the program waits for runs to close their files.
+/// Time for which the program waits for runs to close their files.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The status of a program that was interrupted.
+/// Exit status of an interrupted program.
 const STATUS: i32 = 130;
 
-/// Whether there was an interrupt, and who has still files to close.
+/// Whether an interrupt has arrived, and the observers with open files.
 #[derive(Clone, Debug)]
 pub struct Interrupts {
     there_was_one: Arc<AtomicBool>,
@@ -22,10 +22,10 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Listens from now on.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// The system does not let it.
+    /// The system does not permit it.
     pub fn listen() -> Result<Interrupts, Failure> {
         let this = Interrupts { there_was_one: Arc::default(), open: Arc::default() };
         let handler = this.clone();
@@ -40,11 +40,11 @@ impl Interrupts {
         while self.open.load(Ordering::SeqCst) > 0 && since.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(5));
         }
-        complain("interrupted: the files hold what happened up to then");
+        complain("interrupted: the files contain the events up to now");
         std::process::exit(STATUS);
     }
 
-    /// Watches over `observer` and its files, which `close` puts in their places.
+    /// Guards `observer` and its files, which `close` moves into place.
     pub fn watch<'a, O: Observer>(
         &self,
         observer: O,
@@ -63,7 +63,7 @@ impl Interrupts {
 
 type Close<'a, O> = Box<dyn FnOnce(O) -> Result<(), Vec<String>> + 'a>;
 
-/// An observer whose files are closed when there is an interrupt.
+/// Observer whose files are closed at an interrupt.
 pub struct Interruptible<'a, O: Observer> {
     open: Option<(O, Close<'a, O>)>,
     interrupts: Interrupts,
@@ -73,18 +73,18 @@ pub struct Interruptible<'a, O: Observer> {
 }
 
 impl<O: Observer> Interruptible<'_, O> {
-    /// So many events pass between two looks at whether there was an interrupt.
+    /// Number of events between two checks for an interrupt.
     const BETWEEN: u32 = 256;
 
-    /// The observer; none after an interrupt.
+    /// Returns the observer; `None` after an interrupt.
     pub fn observer(&self) -> Option<&O> {
         self.open.as_ref().map(|(observer, _)| observer)
     }
 
-    /// Puts the files in their places.
+    /// Moves the files into place.
     ///
     /// # Errors
-    /// What could not be written.
+    /// Files that could not be written.
     pub fn close(&mut self) -> Result<(), Vec<String>> {
         match self.open.take() {
             Some((observer, close)) => {
@@ -105,7 +105,7 @@ impl<O: Observer> Interruptible<'_, O> {
             }
             self.interrupts.open.fetch_sub(1, Ordering::SeqCst);
         }
-        // The program ends as soon as all have closed their files.
+        // The program ends as soon as all observers have closed their files.
         loop {
             std::thread::sleep(PATIENCE);
         }
@@ -113,7 +113,7 @@ impl<O: Observer> Interruptible<'_, O> {
 }
 
 impl<O: Observer> Drop for Interruptible<'_, O> {
-    /// A run that went wrong, came to a deadlock for example: its files show how it came to that.
+    /// Closes the files of a failed run, such as a deadlock: they show its history.
     fn drop(&mut self) {
         if let Some((mut observer, close)) = self.open.take() {
             if !std::thread::panicking() {

@@ -1,11 +1,12 @@
-//! The program `schedlab`: what would this workload have done under that scheduler?
+//! The command line of `schedlab`, which answers the question: what would this workload have done
+//! under that scheduler?
 //!
-//! It only reads the command line, prints, and chooses the exit status: 0 all is well, 1 a schedule
-//! disagrees or a rule was broken, 2 what was asked for cannot be done, 3 a measurement was too
-//! noisy. What it does is done in
-//! `schedlab-lab`.
+//! This crate only reads the command line, prints, and chooses the exit status: 0 success, 1 a
+//! schedule differs or a rule was broken, 2 the request cannot be carried out, 3 a measurement was
+//! too noisy. All other work is done in `schedlab-lab` and its neighbours.
 //!
-//! [`run`] is all of it, a function so that the Python package brings the same program.
+//! [`run`] is the whole program as a function, so that the Python package contains the same
+//! program.
 
 mod args;
 mod bench_args;
@@ -15,6 +16,7 @@ mod compare_args;
 mod escape;
 mod explain_args;
 mod files;
+mod given;
 #[cfg(all(feature = "host", target_os = "linux"))]
 mod host_args;
 mod interrupt;
@@ -45,7 +47,7 @@ mod top_args;
 mod trace_args;
 mod traced;
 
-pub use commands::explain::{Asked, explanation};
+pub use commands::explain::{ExplainRequest, explanation};
 pub use sweep_page::page as sweep_page;
 pub use sweep_table::table as sweep_table;
 
@@ -55,17 +57,17 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use terminal::Output;
 
-/// The command line of the program, from which man pages are made.
+/// Command line of the program, from which man pages are made.
 #[cfg(feature = "man")]
 pub fn command() -> clap::Command {
     <Cli as clap::CommandFactory>::command()
 }
 
-/// Why the program stops before it is done.
+/// Reason for which the program stops early.
 enum Failure {
-    /// What was asked for cannot be done, and why.
+    /// The request cannot be carried out, with the reason.
     Message(String),
-    /// Nothing more can be written.
+    /// Output can no longer be written.
     Output(io::Error),
 }
 
@@ -81,25 +83,25 @@ impl From<String> for Failure {
     }
 }
 
-/// How a command came out.
+/// Outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Status {
-    /// As it should.
+    /// Success.
     Good,
-    /// Done, and something is not as it should be.
+    /// Completed, but with a negative result.
     Bad,
-    /// Some of what was asked for could not be done.
+    /// Part of the request could not be carried out.
     Error,
-    /// Measured, but others had too much of the machine.
+    /// Measured, but other processes had too much of the machine.
     #[cfg(all(feature = "host", target_os = "linux"))]
     TooNoisy,
 }
 
-/// What the command line's parser has to say. What is wrong quotes arguments and files, so it goes
-/// out without colours and control characters.
+/// Prints the message of the command line's parser. Errors quote arguments and files, so they are
+/// printed without colours and control characters.
 fn usage(error: &clap::Error) -> u8 {
     if !error.use_stderr() {
-        // Help: if nobody can read it, there is nobody to tell.
+        // Help that cannot be printed needs no error message.
         let _ = error.print();
         return 0;
     }
@@ -107,12 +109,14 @@ fn usage(error: &clap::Error) -> u8 {
     2
 }
 
-/// The version of this program, and a number made of all its sources: results of a program with
-/// changed schedulers are others. The Python package of the same sources has the same.
+/// Version of this program, and a hash of all its sources: a program with changed schedulers has
+/// other results. The Python package of the same sources has the same value.
 pub const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("SCHEDLAB_SOURCES"));
 
-/// The program: reads `args` (the first is its name), prints, and returns the exit status, 0 to 3.
+/// Runs the program: reads `args` (the first is its name), prints, and returns the exit status, 0
+/// to 3.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    #[cfg(feature = "twins")]
     let args = commands::live::replay_is_ours(args.into_iter().collect());
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
@@ -145,6 +149,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
         Command::NewScheduler(args) => commands::new_scheduler::new_scheduler(args, &mut output),
         Command::Scx(args) => commands::scx::scx(args, &mut output),
+        #[cfg(feature = "twins")]
         Command::Live(args) => commands::live::live(args, &mut output),
         Command::List(args) => commands::list::list(args, &mut output),
         Command::Completions(args) => commands::completions::completions(args, &mut output),

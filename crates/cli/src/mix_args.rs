@@ -1,5 +1,5 @@
-//! The command line of `schedlab bench mix`: members, each written as it stands after
-//! `schedlab bench` when it is run alone.
+//! The command line of `schedlab bench mix`: members, each written as its command line after
+//! `schedlab bench`.
 
 use crate::bench_options::{Common, given, option, options_of};
 use crate::files;
@@ -11,99 +11,99 @@ use schedlab_lab::plan::{Member, Mix, Setting, setting};
 use schedlab_workload::close_names;
 use std::path::PathBuf;
 
-/// The subcommand's name.
+/// Name of the subcommand.
 pub const NAME: &str = "mix";
 
 const MEMBERS: &str = "member";
 const FILE: &str = "mix-file";
 
 const HELP: &str = "\
-A member is written as it stands after `schedlab bench` when it is run alone, in quotes:
-\"hackbench 10 --pipe\". It may have a name of its own: \"web=hackbench 10\". Each runs with its own
-clock and is ended when it is over, with all its tasks; the mix is over when all are.
+A member is the command line of a benchmark after `schedlab bench`, in quotes:
+\"hackbench 10 --pipe\". It may have a name: \"web=hackbench 10\". Each member has its own clock and
+ends, with all its tasks, when it is finished; the mix ends when all are finished.
 
-What else can be set about a member (where a benchmark has an option of the same name, that is the
-benchmark's, and this is --mix-NAME):
+Other options of a member (where a benchmark has an option of the same name, the option here is
+--mix-NAME):
   --start S           start time, s [default: 0]
-  --nice N            nice value of its tasks, unless they set their own [default: 0]
+  --nice N            nice value of its tasks, unless the tasks set their own [default: 0]
   --policy WORD       policy of its tasks: other, batch, idle, fifo, rr [default: other]
   --rt-priority N     priority of its tasks, with fifo and rr [default: 1]
-  --affinity CPUS     CPUs of its tasks, unless they choose their own, as 0-3 or 0+2
+  --affinity CPUS     CPUs of its tasks, unless the tasks set their own, such as 0-3 or 0+2
                       [default: all]
   --shares N          cpu.shares of a task group of its own [default: 0, none]
 
-Every parameter of every member takes a list, as 50,100 or 25..200:25, and then the first figure of
-the first member is shown over it as a table and a curve.
+Every parameter of every member takes a list, such as 50,100 or 25..200:25; the first figure of the
+first member is then shown over the list as a table and a curve.
 
 Examples:
   schedlab bench mix \"game --time 20\" \"li --count 0,1,2,4 --time 20\" --scheduler o_1,cfs
   schedlab bench mix \"editor --time 10\" \"hackbench 4 --start 5 --nice 5\" --cpus 2";
 
-/// `mix` as a subcommand.
+/// Makes the subcommand `mix`.
 pub fn subcommand() -> Command {
     let members = Arg::new(MEMBERS)
         .value_name("MEMBER")
         .num_args(1..)
         .required_unless_present(FILE)
-        .help("benchmarks to run at once, each with its options in quotes");
+        .help("Benchmarks to run at once, each with its options in quotes");
     let file = Arg::new(FILE)
         .long("file")
         .value_name("FILE")
         .value_parser(clap::value_parser!(PathBuf))
         .help(
-            "take members from a file, one a line, before those of the command line; # begins a \
+            "File of members, one per line, placed before those on the command line; # begins a \
              comment",
         );
     let command = Command::new(NAME).next_help_heading("Members").arg(members).arg(file);
     Common::augment_args(command)
-        .about("A mix of one's own: several of these benchmarks at once on one machine")
+        .about("Several of these benchmarks at once on one machine")
         .long_about(None)
         .after_help(HELP)
 }
 
-/// A member as it was written, and where.
-struct Written {
+/// Text of a member, and its origin.
+struct MemberText {
     place: String,
     text: String,
 }
 
-/// Makes the mix that the command line asks for.
+/// Makes the mix that the command line requests.
 pub fn mix(matches: &ArgMatches) -> Result<Mix, Error> {
     let written = written(matches)?;
     let members = written.iter().map(member).collect::<Result<Vec<Member>, Error>>()?;
     Ok(Mix { members })
 }
 
-/// An error, with how to use this command.
+/// Returns an error that includes the usage of this command.
 fn failed(message: String) -> Error {
     subcommand().bin_name("schedlab bench mix").error(ErrorKind::ValueValidation, message)
 }
 
-/// The members: those of the file, then those of the command line.
-fn written(matches: &ArgMatches) -> Result<Vec<Written>, Error> {
+/// Returns the members of the file, then the members of the command line.
+fn written(matches: &ArgMatches) -> Result<Vec<MemberText>, Error> {
     let mut written = vec![];
     if let Some(path) = matches.get_one::<PathBuf>(FILE) {
         let text = files::read(path).map_err(failed)?.text;
         for (number, line) in text.lines().enumerate() {
             let place = format!("{}:{}", path.display(), number + 1);
-            // A quote that does not end is told of where the member is read.
+            // An unclosed quote is reported when the member is read.
             let comment = words(line).map_or(line.len(), |words| words.comment_at);
             let text = line[..comment].trim();
             if !text.is_empty() {
-                written.push(Written { place, text: text.into() });
+                written.push(MemberText { place, text: text.into() });
             }
         }
     }
     let typed = matches.get_many::<String>(MEMBERS).into_iter().flatten();
     written.extend(
-        typed.map(|text| Written { place: format!("member \"{text}\""), text: text.clone() }),
+        typed.map(|text| MemberText { place: format!("member \"{text}\""), text: text.clone() }),
     );
     Ok(written)
 }
 
 /// Reads a member.
-fn member(written: &Written) -> Result<Member, Error> {
-    let Written { place, text } = written;
+fn member(written: &MemberText) -> Result<Member, Error> {
+    let MemberText { place, text } = written;
     let words = words(text).map_err(|message| failed(format!("{place}: {message}")))?.words;
     let mut words = words.iter().map(String::as_str);
     let first = words.next().unwrap_or_default();
@@ -125,15 +125,15 @@ fn member(written: &Written) -> Result<Member, Error> {
     })
 }
 
-/// A line cut into words.
+/// A line split into words.
 struct Words {
     words: Vec<String>,
-    /// Where its comment begins, or its end.
+    /// Start of its comment, or its end.
     comment_at: usize,
 }
 
-/// The words of a line, as a shell has them: blanks between them, quotes around what holds blanks;
-/// `#` at a word's beginning begins a comment.
+/// Splits a line into words as a shell does: blanks separate words, quotes enclose words with
+/// blanks, and `#` at the beginning of a word begins a comment.
 fn words(line: &str) -> Result<Words, String> {
     let mut words = vec![];
     let mut word: Option<String> = None;
@@ -156,13 +156,13 @@ fn words(line: &str) -> Result<Words, String> {
         }
     }
     if let Some(open) = quote {
-        return Err(format!("a quote ({open}) is opened and not closed"));
+        return Err(format!("a quote ({open}) is not closed"));
     }
     words.extend(word);
     Ok(Words { words, comment_at })
 }
 
-/// Why there is no such benchmark, and which there are.
+/// Message for an unknown benchmark, with the known ones.
 fn unknown(name: &str) -> String {
     let names = || ALL.iter().map(|benchmark| benchmark.name());
     let close = close_names(name, names());
@@ -177,17 +177,17 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// What `clap` has to say, without the words around it that are about the command line.
+/// Returns the message of `clap` without the text about the command line.
 fn what_is_wrong(error: &Error) -> String {
     let text = error.to_string();
     let lines = text.lines().map(|line| line.trim_start_matches("error:").trim());
-    let said = lines.take_while(|line| {
+    let lines = lines.take_while(|line| {
         !line.starts_with("Usage:") && !line.starts_with("For more information")
     });
-    said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// The options of a benchmark, and those of any member.
+/// Returns the options of a benchmark, and the options of any member.
 fn command_of(benchmark: &'static dyn Benchmark) -> Command {
     let command = Command::new(benchmark.name()).no_binary_name(true);
     let command = options_of(benchmark, command);
@@ -198,7 +198,7 @@ fn command_of(benchmark: &'static dyn Benchmark) -> Command {
     command.next_help_heading("Member").args(settings)
 }
 
-/// What was set about a member, in the order in which it stands there.
+/// Returns the settings of a member, in the order in which they are written.
 fn given_of(benchmark: &'static dyn Benchmark, matches: &ArgMatches) -> Vec<Setting> {
     let mut all = given(benchmark, matches);
     for setting in SETTINGS {

@@ -1,10 +1,10 @@
-//! Options that several commands share: what they take, and how it is read.
+//! Options that several commands share, and their parsers.
 
 use clap::ValueEnum;
 use schedlab_lab::plan::SetValues;
 use schedlab_lab::settings::{Axis, Setting};
 
-/// Yes or no.
+/// Value of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum OnOff {
     /// Yes.
@@ -13,7 +13,7 @@ pub enum OnOff {
     Off,
 }
 
-/// Whether what is printed is coloured.
+/// When output is coloured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Color {
     /// On a terminal, unless `NO_COLOR` is set.
@@ -24,18 +24,27 @@ pub enum Color {
     Never,
 }
 
-/// How to print a comparison.
+/// Output format of a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ListFormat {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+}
+
+/// Output format of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum RunFormat {
     /// For people.
     Table,
-    /// For programs: everything that was measured, with who ran where and when.
+    /// For programs: all measurements, with the task that ran on each CPU at each time.
     Json,
     /// For spreadsheets.
     Csv,
 }
 
-/// Seconds with a fraction, as ns.
+/// Parses seconds with a fraction, as ns.
 pub fn seconds(text: &str) -> Result<u64, String> {
     const LIMIT_S: f64 = 1e9;
     let wrong = || format!("it must be a number of seconds from 0 to {LIMIT_S}, such as 10 or 2.5");
@@ -46,7 +55,7 @@ pub fn seconds(text: &str) -> Result<u64, String> {
     Ok((seconds * 1e9).round() as u64)
 }
 
-/// A time as ns: seconds, or a number with a unit.
+/// Parses a time as ns: seconds, or a number with a unit.
 pub fn time(text: &str) -> Result<u64, String> {
     let units = [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
     let unit = units.iter().find(|(unit, _)| text.ends_with(unit));
@@ -65,28 +74,28 @@ pub fn time(text: &str) -> Result<u64, String> {
     seconds(&(number * of_second).to_string()).map_err(|_| wrong())
 }
 
-/// A time as ns: us, or a number with a unit.
+/// Parses a time as ns: us, or a number with a unit.
 pub fn micros(text: &str) -> Result<u64, String> {
     let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
     time(&if has_unit { text.to_string() } else { format!("{text}us") })
         .map_err(|_| "it must be a time such as 1500, 1500us or 1.5ms".into())
 }
 
-/// `NAME=NS`.
+/// Parses `NAME=NS`.
 pub fn cost_setting(text: &str) -> Result<(String, f64), String> {
     let (name, ns) = text.split_once('=').ok_or("it must be NAME=NS, such as switch=1500")?;
     let ns = ns.parse().map_err(|_| format!("\"{ns}\" is not a number"))?;
     Ok((name.into(), ns))
 }
 
-/// `KEY=VALUE,...`.
+/// Parses `KEY=VALUE,...`.
 pub fn setting(text: &str) -> Result<(String, SetValues), String> {
     let axis = Axis::parse(text)?;
     let values = text.rsplit_once('=').map_or("", |(_, values)| values);
     Ok((axis.name, SetValues::from(values.trim())))
 }
 
-/// `NAME=NUMBER`: one tunable, as `--set` has several.
+/// Parses `NAME=NUMBER`: one tunable, where `--set` takes several.
 pub fn one_setting(text: &str) -> Result<(String, i64), String> {
     match Setting::parse(text)? {
         Setting::Tunable { name, value } => Ok((name, value)),

@@ -1,8 +1,8 @@
-//! What a run leaves in files while it goes on: traces (`--trace`), tables (`--save`), and what
-//! `/proc` said at some times (`--snapshot`).
+//! Files that a run writes as it proceeds: traces (`--trace`), tables (`--save`), and the contents
+//! of `/proc` at given times (`--snapshot`).
 //!
-//! Every file is begun before anything is run, so that one that cannot be written is known at once.
-//! Who asks for none of them pays nothing: the machine is built without the observers.
+//! Every file is created before anything runs, so that an unwritable file is reported at once. Runs
+//! without these options pay nothing: their machine has no such observers.
 
 use crate::Failure;
 use crate::files;
@@ -23,41 +23,41 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Files that a run fills while it goes on.
+/// Files that a run writes as it proceeds.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Traces, tables and /proc")]
 pub struct OutputArgs {
-    /// Write what happened into this file, for other tools: .pftrace (Perfetto), .json (Chrome),
-    /// .txt (perf script, or ftrace by --trace-format); .gz and .zst behind it compress. With
-    /// several schedulers the first one's; the others' stand beside it, with their names in theirs
+    /// Write a trace for other tools into this file: .pftrace (Perfetto), .json (Chrome), .txt
+    /// (perf script, or ftrace with --trace-format); an appended .gz or .zst compresses it. With
+    /// several schedulers, each of the others has a file next to it, with the scheduler in its name
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// In which format, whatever the file's ending says
+    /// Format of the trace, whatever the file's ending
     #[arg(long, value_enum, value_name = "FORMAT", requires = "trace")]
     pub trace_format: Option<FormatOption>,
-    /// The trace has counters of lags, too (Perfetto, Chrome): what each task that gets or leaves a
-    /// CPU is owed by the ideal fluid machine, the same measure for every scheduler; and, where the
-    /// scheduler has one (eevdf), its own lag of each candidate at each pick; takes longer
+    /// Add counters of lag to the trace (Perfetto, Chrome): how much CPU time the ideal fluid
+    /// machine owes each task that gets or leaves a CPU, the same measure for every scheduler; and,
+    /// where the scheduler has one (eevdf), its own lag of each candidate at each pick; slower
     #[arg(long, requires = "trace")]
     pub trace_lag: bool,
     /// Write slices, wakeups, migrations and the figures of tasks and groups as tables into this
-    /// directory; with several schedulers into one for each below it
+    /// directory; with several schedulers, into a subdirectory for each
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
-    /// The form of the tables
+    /// Format of the tables
     #[arg(long, value_enum, default_value = "csv", value_name = "FORM", requires = "save")]
     pub save_format: SaveOption,
-    /// Write what /proc and debugfs said of the scheduler at this time of the run, e.g. 1.5s, in
-    /// the format of its release
+    /// Write the contents of the scheduler's files in /proc and debugfs at this time of the run,
+    /// e.g. 1.5s, in the format of its release
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub snapshot: Vec<u64>,
-    /// Into this directory, one for each time below it; with several schedulers below one for each
-    /// of them
+    /// Directory for snapshots, with a subdirectory for each time; with several schedulers, these
+    /// are below one for each scheduler
     #[arg(long, value_name = "DIR", default_value = "snapshot")]
     pub snapshot_dir: PathBuf,
 }
 
-/// A format of traces.
+/// Format of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum FormatOption {
     /// Perfetto's binary form.
@@ -81,7 +81,7 @@ impl From<FormatOption> for TraceFormat {
     }
 }
 
-/// A form of tables.
+/// Format of tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum SaveOption {
     /// Comma-separated values.
@@ -109,21 +109,21 @@ impl OutputArgs {
     }
 }
 
-/// What is told of the tracepoints of a run.
+/// Observers of a run that write traces and tables.
 type Sinks = (Option<TraceWriter>, (Option<Tables>, Option<Counters>));
 
-/// All that one run fills.
-struct Filled {
+/// Observers and files of one run.
+struct RunOutputs {
     recorder: Recorder<Sinks>,
-    /// Follows the ideal machine, if its account of lags is wanted.
+    /// Follows the ideal machine, if lags are recorded.
     fluid: Option<Fairness>,
 }
 
-impl Filled {
-    /// What `task`, which gets or leaves a CPU, is owed by the ideal machine.
-    fn tell_lag(&mut self, now_ns: u64, task: TaskId) {
+impl RunOutputs {
+    /// Records the lag of `task`, which gets or leaves a CPU, against the ideal machine.
+    fn record_lag(&mut self, now_ns: u64, task: TaskId) {
         let Some(fluid) = &mut self.fluid else { return };
-        // Who has just gone to sleep keeps the lag that it had.
+        // A task that has just gone to sleep keeps its lag.
         let asleep = |fluid: &Fairness| fluid.task(task).map(|fared| fared.lag_end_ns);
         if let Some(lag_ns) = fluid.lag_ns(now_ns, task).or_else(|| asleep(fluid)) {
             self.recorder.fluid_lag(now_ns, task, lag_ns);
@@ -131,42 +131,42 @@ impl Filled {
     }
 }
 
-impl Observer for Filled {
+impl Observer for RunOutputs {
     fn on(&mut self, now_ns: u64, event: Event<'_>) {
         self.fluid.on(now_ns, event);
         self.recorder.on(now_ns, event);
         if let (Event::Switched { prev, next, .. }, true) = (event, self.fluid.is_some()) {
             for task in [prev, next].into_iter().flatten() {
-                self.tell_lag(now_ns, task);
+                self.record_lag(now_ns, task);
             }
         }
     }
 }
 
-/// The files of the runs of a plan, begun.
+/// Files of the runs of a plan, already created.
 pub struct Outputs {
     interrupts: Interrupts,
-    /// For each scheduler, until its run takes it.
-    runs: Vec<Mutex<Option<OneRun>>>,
+    /// Files of each scheduler, until its run takes them.
+    runs: Vec<Mutex<Option<RunFiles>>>,
     stops_ns: Vec<u64>,
 }
 
-struct OneRun {
-    filled: Filled,
+struct RunFiles {
+    filled: RunOutputs,
     snapshots: Option<(SnapshotDir, Kernel)>,
 }
 
 impl Outputs {
-    /// Begins the files that `args` ask for; none if they ask for nothing.
+    /// Creates the files that `args` requests; `None` if it requests none.
     ///
     /// # Errors
-    /// What cannot be written.
+    /// A file cannot be written.
     pub fn begin(args: &OutputArgs, prepared: &[Prepared]) -> Result<Option<Outputs>, Failure> {
         if args.is_empty() {
             return Ok(None);
         }
         let [prepared] = prepared else {
-            let message = "--trace, --save and --snapshot are of one workload; name one file";
+            let message = "--trace, --save and --snapshot apply to one workload; name one file";
             return Err(Failure::Message(message.into()));
         };
         let contenders = prepared.schedulers();
@@ -199,7 +199,7 @@ impl Outputs {
                     }
                     ran
                 }
-                // Of repeated runs the first one is told of.
+                // Only the first of repeated runs is recorded.
                 _ => prepared.repetition(contender, repetition).and_then(Session::finish),
             };
             done();
@@ -213,7 +213,7 @@ impl Outputs {
         });
     }
 
-    /// Runs it, and what went wrong with its files or its snapshots.
+    /// Makes the run, and returns errors of its files and snapshots with it.
     fn run(
         &self,
         prepared: &Prepared,
@@ -221,12 +221,12 @@ impl Outputs {
         contender: &Contender,
     ) -> (Result<Run, Error>, Vec<String>) {
         let taken = self.runs[number].lock().ok().and_then(|mut run| run.take());
-        let Some(OneRun { filled, snapshots }) = taken else {
+        let Some(RunFiles { filled, snapshots }) = taken else {
             return (prepared.session(contender).and_then(Session::finish), vec![]);
         };
         let mut complaints = vec![];
         let mut stops = 0;
-        let close = |filled: Filled| close(filled).map_err(|message| vec![message]);
+        let close = |filled: RunOutputs| close(filled).map_err(|message| vec![message]);
         let observer = Shared::new(self.interrupts.watch(filled, close));
         let ran = prepared.session(contender).and_then(|mut session| {
             session.observe(observer.clone()).name_tasks();
@@ -251,7 +251,7 @@ impl Outputs {
                 for at_ns in self.stops_ns.iter().skip(stops) {
                     let at_s = *at_ns as f64 / 1e9;
                     complaints.push(format!(
-                        "warning: {contender}: --snapshot {at_s}s: the run was over before"
+                        "warning: {contender}: --snapshot {at_s}s: the run had ended before"
                     ));
                 }
                 (Ok(run), complaints)
@@ -261,14 +261,14 @@ impl Outputs {
     }
 }
 
-/// Begins the files of one run.
+/// Creates the files of one run.
 fn one_run(
     args: &OutputArgs,
     prepared: &Prepared,
     contender: &Contender,
     number: usize,
     of: usize,
-) -> Result<OneRun, Failure> {
+) -> Result<RunFiles, Failure> {
     let header = prepared.trace_header(contender);
     let name = file_name(contender);
     let trace = match &args.trace {
@@ -291,7 +291,9 @@ fn one_run(
     let snapshots = match (args.snapshot.is_empty(), crate::snapshots::kernel(contender)) {
         (true, _) => None,
         (false, None) => {
-            complain(&format!("note: {contender}: it is no release of Linux, so it has no /proc"));
+            complain(&format!(
+                "note: {contender}: it is not a release of Linux, so it has no /proc"
+            ));
             None
         }
         (false, Some(kernel)) => {
@@ -302,11 +304,11 @@ fn one_run(
     let counters = snapshots.is_some().then(|| Counters::new(header.cpus));
     let recorder = Recorder::new(header.cpus, (trace, (tables, counters)));
     let fluid = if args.trace_lag { prepared.fairness(contender) } else { None };
-    let filled = Filled { recorder, fluid };
-    Ok(OneRun { filled, snapshots })
+    let filled = RunOutputs { recorder, fluid };
+    Ok(RunFiles { filled, snapshots })
 }
 
-/// As [`Prepared::run_all_counted`], with the files of `outputs` filled.
+/// Like [`Prepared::run_all_counted`], and fills the files of `outputs`.
 pub fn run_all(
     prepared: &Prepared,
     outputs: Option<&Outputs>,
@@ -320,7 +322,7 @@ pub fn run_all(
     }
 }
 
-/// What a scheduler is called in the names of files.
+/// Name of a scheduler in file names.
 fn file_name(contender: &Contender) -> String {
     let harmless = |letter: char| match letter {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '@' | '.' | '-' | '_' | '=' | ',' => letter,
@@ -329,7 +331,8 @@ fn file_name(contender: &Contender) -> String {
     contender.to_string().chars().map(harmless).collect()
 }
 
-/// `out.pftrace.gz` and `cfs@2.6.24`: `out-cfs@2.6.24.pftrace.gz`.
+/// Inserts the name before the endings: `out.pftrace.gz` with `cfs@2.6.24` is
+/// `out-cfs@2.6.24.pftrace.gz`.
 fn with_name(path: &Path, name: &str) -> PathBuf {
     let file = path.file_name().map_or(String::new(), |file| file.to_string_lossy().into_owned());
     let packing = if file.ends_with(".gz") || file.ends_with(".zst") { 2 } else { 1 };
@@ -342,14 +345,14 @@ fn begin_trace(args: &OutputArgs, path: &Path, header: &Header) -> Result<TraceW
     let format = args.trace_format.map(TraceFormat::from).or_else(|| TraceFormat::of(path));
     let Some(format) = format else {
         return Err(Failure::Message(format!(
-            "--trace: {shown}: its ending says no format; name it .pftrace, .json or .txt (with .gz \
-             or .zst behind it, if it is to be compressed), or give --trace-format"
+            "--trace: {shown}: its ending names no format; name it .pftrace, .json or .txt (with \
+             .gz or .zst appended to compress it), or give --trace-format"
         )));
     };
     files::check(path).map_err(|message| format!("--trace: {message}"))?;
     if !is_replaceable(path) {
         return Err(Failure::Message(format!(
-            "--trace: {shown} is there and is not a trace, so it is not written over; name another \
+            "--trace: {shown} exists and is not a trace, so it is not overwritten; name another \
              file"
         )));
     }
@@ -357,8 +360,8 @@ fn begin_trace(args: &OutputArgs, path: &Path, header: &Header) -> Result<TraceW
     Ok(writer.map_err(|error| format!("--trace: {shown}: cannot be written: {error}"))?)
 }
 
-/// Puts the files of a run in their places.
-fn close(filled: Filled) -> Result<(), String> {
+/// Finishes the files of a run and moves them into place.
+fn close(filled: RunOutputs) -> Result<(), String> {
     let (trace, (tables, _)) = filled.recorder.into_sink();
     let trace = trace.map_or(Ok(()), |trace| {
         trace.close().map_err(|error| format!("--trace: cannot be written: {error}"))

@@ -12,14 +12,14 @@ use schedlab_report::{Report, picture as charts};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What `--report`, `--plot` and `--open` say.
+/// Options `--report`, `--plot` and `--open`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PageArgs {
     /// Write the report as a page for a browser, too: the comparison, an interactive timeline,
-    /// charts over time, the longest waits, in one file that needs no network (docs/report.md)
+    /// charts over time, and the longest waits, in one file that needs no network (docs/report.md)
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
-    /// Draw the main charts alone, as SVG or PNG
+    /// Draw only the main charts, as SVG or PNG
     #[arg(long, value_name = "FILE.svg|png")]
     pub plot: Option<PathBuf>,
     /// Show the report in the browser when it is written
@@ -27,10 +27,10 @@ pub struct PageArgs {
     pub open: bool,
 }
 
-/// Whether what is asked for can be written, before anything is run.
+/// Checks, before anything runs, that the requested files can be written.
 ///
 /// # Errors
-/// It cannot.
+/// A file cannot be written.
 pub fn check(args: &PageArgs, workloads: usize) -> Result<(), Failure> {
     let outputs = [("--report", &args.report), ("--plot", &args.plot)];
     for (option, path) in
@@ -38,7 +38,7 @@ pub fn check(args: &PageArgs, workloads: usize) -> Result<(), Failure> {
     {
         if workloads > 1 {
             return Err(Failure::Message(format!(
-                "{option}: a page is of one workload; write one for each file"
+                "{option}: a page shows one workload; write one for each file"
             )));
         }
         files::check(path)?;
@@ -52,10 +52,10 @@ pub fn check(args: &PageArgs, workloads: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a page can be written there.
+/// Checks that a page can be written to `path`.
 ///
 /// # Errors
-/// It cannot.
+/// It cannot be written.
 pub fn check_page(path: &Path) -> Result<(), Failure> {
     files::check(path)?;
     Ok(files::check_replaceable(path, "--report", "a page of this program", |there| {
@@ -64,20 +64,20 @@ pub fn check_page(path: &Path) -> Result<(), Failure> {
     })?)
 }
 
-/// Writes what is asked for, each file whole or not at all.
+/// Writes the requested files, each completely or not at all.
 ///
 /// # Errors
 /// It cannot be written.
 pub fn write(args: &PageArgs, prepared: &Prepared, report: &Report) -> Result<(), Failure> {
     if args.report.is_some() && prepared.experiment().is_none() {
-        let message = "--report: only a workload has a page; this plan is a benchmark's";
+        let message = "--report: only a workload has a page; this is the plan of a benchmark";
         return Err(Failure::Message(message.into()));
     }
     put(args, report, || page::page(prepared, report, parallel::cores()).unwrap_or_default())
 }
 
-/// Writes the charts of `report`, and the page that `page` makes, as far as they are asked for,
-/// each whole or not at all; and shows the page, if that is.
+/// Writes the charts of `report`, and the page that `page` makes, where they are requested, each
+/// completely or not at all; then shows the page if requested.
 ///
 /// # Errors
 /// It cannot be written.
@@ -93,7 +93,8 @@ pub fn put(args: &PageArgs, report: &Report, page: impl FnOnce() -> String) -> R
     Ok(())
 }
 
-/// Shows a file in the browser. That there is none is told, and is no failure: the file is there.
+/// Shows a file in the browser. A missing browser is reported, and is not an error: the file
+/// exists.
 pub fn open(path: &Path) {
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let full = path.canonicalize().unwrap_or_else(|_| path.into());

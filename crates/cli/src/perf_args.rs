@@ -7,9 +7,9 @@ use schedlab_trace::latency::SortKey;
 
 /// Show every slice with its wait and its delay, as `perf sched timehist` does
 ///
-/// A line for each time that a task leaves a CPU: when, where, who; how long it had been off the
-/// CPUs before (wait time), how long it was runnable of that since its wakeup (sch delay), and how
-/// long it ran (run time), in milliseconds.
+/// Prints a line each time a task leaves a CPU: when, where and which task; how long it had been
+/// off the CPUs before (wait time), how much of that it was runnable since its wakeup (sch delay),
+/// and how long it ran (run time), in milliseconds.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -20,10 +20,10 @@ Examples:
 pub struct TimehistArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Show only a summary: a line a task
+    /// Show only a summary: a line for each task
     #[arg(short, long)]
     pub summary: bool,
-    /// Show the slices, and the summary behind them
+    /// Show the slices, followed by the summary
     #[arg(short = 'S', long, conflicts_with = "summary")]
     pub with_summary: bool,
     /// Show wakeups, too
@@ -32,23 +32,23 @@ pub struct TimehistArgs {
     /// Show migrations, too
     #[arg(short = 'M', long)]
     pub migrations: bool,
-    /// Show who runs next
+    /// Show which task runs next
     #[arg(short, long)]
     pub next: bool,
-    /// Show in what state the task left: R runnable, S asleep, D uninterruptible, T stopped, Z
+    /// Show the state in which the task left: R runnable, S asleep, D uninterruptible, T stopped, Z
     /// ended
     #[arg(long)]
     pub state: bool,
     /// Show a column for each CPU
     #[arg(short = 'V', long)]
     pub cpu_visual: bool,
-    /// Only these processes: numbers, or names of tasks
+    /// Processes to show: numbers, or names of tasks
     #[arg(short, long, value_name = "PID,...", value_delimiter = ',')]
     pub pid: Vec<String>,
-    /// Only these threads: numbers, or names of tasks
+    /// Threads to show: numbers, or names of tasks
     #[arg(short, long, value_name = "TID,...", value_delimiter = ',')]
     pub tid: Vec<String>,
-    /// Only these CPUs, e.g. 0,2-3
+    /// CPUs to show, e.g. 0,2-3
     #[arg(short = 'C', long = "cpu", value_name = "CPUS", value_parser = cpu_list)]
     pub only_cpus: Option<Cpus>,
 }
@@ -57,17 +57,18 @@ pub struct TimehistArgs {
 #[derive(Clone, Debug)]
 pub struct Cpus(pub Vec<u32>);
 
-/// `0,2-3`
+/// Reads a list of CPUs such as `0,2-3`.
 fn cpu_list(text: &str) -> Result<Cpus, String> {
     parse_cpu_list(text).map(Cpus).ok_or_else(|| {
-        format!("\"{text}\" is no list of CPUs; write numbers and ranges, e.g. 0,2-3")
+        format!("\"{text}\" is not a list of CPUs; write numbers and ranges, e.g. 0,2-3")
     })
 }
 
 /// Show how long tasks waited for a CPU, as `perf sched latency` does
 ///
-/// A row for all tasks of a name: time on CPUs, switches to it, and the delays from wakeup, or from
-/// an involuntary switch, to running: mean and longest, and when that was.
+/// Prints a row for all tasks of a name: time on CPUs, number of switches to them, and the delays
+/// from a wakeup, or from an involuntary switch, until running: mean, maximum, and when the maximum
+/// occurred.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -77,14 +78,14 @@ Examples:
 pub struct LatencyArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// A row for each task
+    /// Show a row for each task
     #[arg(short, long)]
     pub pids: bool,
-    /// Only this CPU: time on it, switches to it, and the delays that these end
+    /// CPU to show: time on it, switches to it, and the delays that these switches end
     #[arg(short = 'C', long = "cpu", alias = "CPU", value_name = "CPU")]
     #[arg(value_parser = clap::value_parser!(u32).range(..4096))]
     pub only_cpu: Option<u32>,
-    /// Sort by this, then by that
+    /// Sort keys, in order of precedence
     #[arg(
         short,
         long,
@@ -96,7 +97,7 @@ pub struct LatencyArgs {
     pub sort: Vec<SortOption>,
 }
 
-/// By what rows are sorted.
+/// Key by which rows are sorted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum SortOption {
     /// Time on CPUs.
@@ -120,29 +121,29 @@ impl From<SortOption> for SortKey {
     }
 }
 
-/// Show who is on which CPU, switch by switch, as `perf sched map` does
+/// Show which task is on which CPU, switch by switch, as `perf sched map` does
 ///
-/// A column for each CPU; `*` marks the one that switches. Tasks are a letter and a digit,
-/// explained when they first appear; `.` is an idle CPU.
+/// A column for each CPU; `*` marks the one that switches. A task is a letter and a digit,
+/// explained at its first appearance; `.` is an idle CPU.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   schedlab map examples/desktop.json --scheduler cfs --cpus 4
   schedlab map trace.txt                           of a recorded trace
-  schedlab map trace.txt --compact                 columns for CPUs that switch")]
+  schedlab map trace.txt --compact                 columns only for CPUs that switch")]
 pub struct MapArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Show columns only for CPUs that switch, in the order in which they first do
+    /// Show columns only for CPUs that switch, in the order of their first switches
     #[arg(long)]
     pub compact: bool,
 }
 
-/// Show who ran, and who stood in line, while a task was runnable and waited
+/// Show which tasks ran, and which queued, while a task was runnable and waited
 ///
-/// The waits of a task, or of all tasks of a name, taken together: who ran meanwhile on the CPU in
-/// whose line it stood, for how long and in how many of the waits; who stood in the same line; who
-/// ran on other CPUs.
+/// Adds up the waits of a task, or of all tasks of a name: which tasks ran meanwhile on the CPU in
+/// whose runqueue it waited, for how long and in how many of the waits; which tasks waited in the
+/// same runqueue; and which ran on other CPUs.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -151,7 +152,7 @@ Examples:
 pub struct AntagonistsArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Whose waits: a name (of all its instances), or a number as `timehist` shows it
+    /// Waiting task: a name (of all its instances), or a number as `timehist` shows it
     #[arg(short, long, value_name = "TASK")]
     pub task: String,
 }

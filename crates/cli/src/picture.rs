@@ -1,4 +1,4 @@
-//! Charts as pictures in files: SVG, or PNG where the program is built with it.
+//! Charts as picture files: SVG, or PNG if the program is built with it.
 
 use crate::Failure;
 use crate::files;
@@ -6,10 +6,10 @@ use crate::files;
 use crate::png::png;
 use std::path::Path;
 
-/// What a PNG begins with.
+/// First bytes of a PNG.
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// A form of pictures.
+/// Format of a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     Svg,
@@ -17,7 +17,7 @@ enum Form {
 }
 
 impl Form {
-    /// By the file's ending.
+    /// Returns the format of the file's ending.
     fn of(path: &Path) -> Option<Form> {
         let ending = path.extension()?.to_str()?.to_ascii_lowercase();
         match ending.as_str() {
@@ -28,11 +28,12 @@ impl Form {
     }
 }
 
-/// Whether `--plot` can write there, before anything is run. `is_ours` knows an earlier SVG of the
-/// same kind.
+/// Checks, before anything runs, that `--plot` can write to `path`. `is_ours` recognises an earlier
+/// SVG of the same kind.
 ///
 /// # Errors
-/// It cannot: its ending says no form, its directory is not there, or something else is.
+/// It cannot be written: its ending names no format, its directory does not exist, or another file
+/// exists there.
 pub fn check(path: &Path, is_ours: impl FnOnce(&str) -> bool) -> Result<(), Failure> {
     files::check(path)?;
     let shown = path.display();
@@ -51,12 +52,12 @@ pub fn check(path: &Path, is_ours: impl FnOnce(&str) -> bool) -> Result<(), Fail
         Form::Svg => {
             files::check_replaceable(path, "--plot", "a picture of this program", is_ours)?;
         }
-        // A PNG does not say who made it: none but a picture is lost.
+        // A PNG does not name its program: any picture may be replaced.
         Form::Png => {
             let old = path.metadata().is_ok_and(|there| there.is_file() && there.len() > 0);
             if old && !files::begins_with(path, SIGNATURE) {
                 return Err(Failure::Message(format!(
-                    "--plot: {shown} is there and is no picture, so it is not written over; name \
+                    "--plot: {shown} exists and is not a picture, so it is not overwritten; name \
                      another file"
                 )));
             }
@@ -65,7 +66,7 @@ pub fn check(path: &Path, is_ours: impl FnOnce(&str) -> bool) -> Result<(), Fail
     Ok(())
 }
 
-/// Writes a picture in the form that its ending says.
+/// Writes a picture in the format of the file's ending.
 ///
 /// # Errors
 /// It cannot be written.

@@ -1,13 +1,13 @@
 //! Pictures as PNG.
 //!
-//! A PNG has twice the points of the SVG in each direction, a white background, and letters from
-//! Roboto, which is part of the program: it looks the same on every machine.
+//! A PNG has twice the resolution of the SVG in each direction, a white background, and letters
+//! from Roboto, which is part of the program: it looks the same on every machine.
 
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 use std::sync::Arc;
 
-/// Points of a PNG for one of the SVG.
+/// Pixels of a PNG for one unit of the SVG.
 const SCALE: f32 = 2.0;
 
 const FONTS: [&[u8]; 2] = [
@@ -15,7 +15,7 @@ const FONTS: [&[u8]; 2] = [
     include_bytes!("../assets/roboto/Roboto-Bold.ttf"),
 ];
 
-/// The picture as PNG.
+/// Returns the picture as PNG.
 pub fn png(svg: &str) -> Result<Vec<u8>, String> {
     let pixmap = pixmap(svg)?;
     pixmap.encode_png().map_err(|error| error.to_string())
@@ -30,8 +30,8 @@ fn pixmap(svg: &str) -> Result<Pixmap, String> {
     fonts.set_sans_serif_family("Roboto");
     options.font_family = "Roboto".into();
     let tree = Tree::from_str(svg, &options).map_err(|error| error.to_string())?;
-    let size = tree.size().to_int_size().scale_by(SCALE).ok_or("it is too large")?;
-    let mut pixmap = Pixmap::new(size.width(), size.height()).ok_or("it is too large")?;
+    let size = tree.size().to_int_size().scale_by(SCALE).ok_or("the picture is too large")?;
+    let mut pixmap = Pixmap::new(size.width(), size.height()).ok_or("the picture is too large")?;
     pixmap.fill(Color::WHITE);
     resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixmap.as_mut());
     Ok(pixmap)
@@ -54,12 +54,12 @@ mod tests {
         pixmap.pixels()[from..to].iter().filter(|pixel| pixel.red() < 200).count()
     }
 
-    /// Curves are drawn, and letters too: a title of many letters is more ink than one of few.
+    /// Curves and letters are drawn: a title of many letters takes more ink than one of few.
     #[test]
     fn curves_and_letters_are_drawn() {
         let (few, many) = (chart("ii").as_str().to_owned(), chart("many more letters"));
-        let few = pixmap(&few).expect("it is drawn");
-        let many = pixmap(&many).expect("it is drawn");
+        let few = pixmap(&few).expect("the picture is drawn");
+        let many = pixmap(&many).expect("the picture is drawn");
         assert_eq!(few.width(), 2 * 760);
         let title = 0..80;
         assert!(dark(&few, title.clone()) > 20);
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn a_png_is_one() {
-        let bytes = png(&chart("t")).expect("it is drawn");
+        let bytes = png(&chart("t")).expect("the picture is drawn");
         assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
-        assert_eq!(bytes, png(&chart("t")).expect("it is drawn"), "the same every time");
+        assert_eq!(bytes, png(&chart("t")).expect("the picture is drawn"), "the same every time");
         assert!(png("<svg").is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! rt-app's own log, as files: `run --rt-app-log DIR`.
+//! rt-app's own logs, as files: `run --rt-app-log DIR`.
 //!
-//! As rt-app does it there is a file for each thread, `rt-app-KEY-IDX.log`, with a line for every
-//! round of a phase that it finished. The files of each scheduler stand in a directory of its own.
+//! As in rt-app, each thread has a file, `rt-app-KEY-IDX.log`, with a line for every finished round
+//! of a phase. Each scheduler has its own directory of files.
 
 use crate::files;
 use schedlab_report::{Report, RunReport};
@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// That logs can be written below `directory`: better known now than after minutes of simulation.
+/// Checks that logs can be written below `directory`, before minutes of simulation.
 ///
 /// # Errors
-/// They cannot.
+/// They cannot be written.
 pub fn check(directory: &Path) -> Result<(), String> {
     fs::create_dir_all(directory).map_err(|error| cannot(directory, &error))
 }
@@ -22,11 +22,11 @@ fn cannot(directory: &Path, error: &std::io::Error) -> String {
     format!("--rt-app-log: {}", files::describe_error(directory, error))
 }
 
-/// Writes the logs of the runs of `report` below `directory`; if there are several workloads, below
-/// a directory for this one.
+/// Writes the logs of the runs of `report` below `directory`; with several workloads, below a
+/// directory for this one.
 ///
 /// # Errors
-/// They cannot be written, or something else would be lost.
+/// They cannot be written, or another file would be lost.
 pub fn write(
     directory: &Path,
     report: &Report,
@@ -52,7 +52,7 @@ pub fn write(
 fn write_run(directory: &Path, run: &RunReport, log: &Log) -> Result<(), String> {
     fs::create_dir_all(directory).map_err(|error| cannot(directory, &error))?;
     let mut lines: Vec<&LogLine> = log.lines().iter().collect();
-    // By thread; those of one stay in the order of their ends.
+    // Sorted by thread; the lines of a thread stay in the order of their ends.
     lines.sort_by_key(|line| line.task);
     for task in &run.tasks {
         let from = lines.partition_point(|line| line.task.0 < task.task);
@@ -70,11 +70,11 @@ fn write_run(directory: &Path, run: &RunReport, log: &Log) -> Result<(), String>
     Ok(())
 }
 
-/// `name` without what would lead elsewhere, or upsets shells and terminals.
+/// Returns `name` without characters that lead to other directories or affect shells and terminals.
 fn file_name(name: &str) -> String {
     let allowed = |c: char| c.is_alphanumeric() || "-_.@=+,[]".contains(c);
     let clean: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
-    // Neither `..` nor hidden.
+    // The name is neither `..` nor hidden.
     if clean.starts_with('.') { format!("_{clean}") } else { clean }
 }
 

@@ -1,4 +1,4 @@
-//! What is said of sched_ext policies on the command line, wherever a scheduler's name may stand.
+//! Options of sched_ext policies, shared by all commands that accept the name of a scheduler.
 
 use crate::files;
 use clap::{Args, ValueEnum};
@@ -11,77 +11,62 @@ use std::sync::{Arc, Mutex};
 
 const HEADING: &str = "sched_ext policies (scx:FILE)";
 
-/// What happens when a policy ends.
+/// Reaction to the end of a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum OnError {
-    /// The run ends with its message.
+    /// The run ends with the policy's message.
     Stop,
-    /// All tasks go on first come first served, as a kernel goes on with its fair class.
+    /// All tasks continue first come, first served, as a kernel continues with its fair class.
     Fallback,
 }
 
 /// Options of policies.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ScxOptions {
-    /// Set a variable of the policies before they are loaded, or ops.FIELD, or
+    /// Variable of the policies to set before they are loaded, or ops.FIELD, or
     /// map.NAME.max_entries (`schedlab scx show FILE` lists them)
     #[arg(long, value_name = "NAME=VALUE", help_heading = HEADING)]
     pub scx_set: Vec<String>,
-    /// The same from a file in TOML
+    /// File of such variables, in TOML
     #[arg(long, value_name = "FILE.toml", help_heading = HEADING)]
     pub scx_config: Option<PathBuf>,
     /// Run a program of section `syscall` before the policy is attached, with these numbers
     #[arg(long, value_name = "NAME=N,...", help_heading = HEADING)]
     pub scx_call: Vec<String>,
-    /// Play the user half of the policies: a script in TOML that sets variables, fills maps, calls
-    /// programs before they are attached, and does so again while they run
+    /// Script, in TOML, that plays the user half of the policies: it sets variables, fills maps and
+    /// calls programs, before the policies are attached and while they run
     #[arg(long, value_name = "FILE.toml", help_heading = HEADING)]
     pub scx_user: Option<PathBuf>,
-    /// What the policies ask of the machine (cpus=4, cpus=1..8, hz=250, smt=no, numa=no,
-    /// hotplug=no, affinity=no, groups=no, limits=no, changes=no): in a random world that breaks
-    /// it, failing does not count
+    /// Features that the policies require of the machine (cpus=4, cpus=1..8, hz=250, smt=no,
+    /// numa=no, hotplug=no, affinity=no, groups=no, limits=no, changes=no): in a random world
+    /// without them, a failure does not count
     #[arg(long, value_name = "NAME=VALUE,...", value_delimiter = ',', help_heading = HEADING)]
     pub scx_expects: Vec<String>,
-    /// What the policies promise, ns (wait_ns=N, idle_ns=N, hog_spread_ns=N): random worlds hold
-    /// them to it
+    /// Promises of the policies, in ns (wait_ns=N, idle_ns=N, hog_spread_ns=N): random worlds check
+    /// them
     #[arg(long, value_name = "NAME=NS,...", value_delimiter = ',', help_heading = HEADING)]
     pub scx_promise: Vec<String>,
-    /// What happens when a policy ends: the run stops, or goes on first come first served
+    /// Reaction to the end of a policy: stop the run, or continue first come, first served
     #[arg(long, value_enum, value_name = "stop|fallback", help_heading = HEADING)]
     pub scx_on_error: Option<OnError>,
-    /// So long a CPU that has a task to go on with does not see what another has put back, ns:
-    /// CPUs of a kernel act at one tick, none before the other [default: 0]
+    /// Time during which a CPU whose task can continue does not see tasks that another CPU has put
+    /// back, ns: CPUs of a kernel act at the same tick, in no fixed order [default: 0]
     #[arg(long, value_name = "NS", help_heading = HEADING)]
     pub scx_put_back: Option<u64>,
-    /// What a BPF instruction costs, ns (as --cost scx.insn=NS; others: scx.helper, scx.kfunc ...)
+    /// Cost of a BPF instruction, ns (same as --cost scx.insn=NS; others: scx.helper, scx.kfunc
+    /// ...)
     #[arg(long, value_name = "NS", help_heading = HEADING)]
     pub scx_insn: Option<f64>,
-    /// Write the dump of a policy that ends by an error into this file
+    /// Write the dump of a policy that ends with an error into this file
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     pub scx_dump: Option<PathBuf>,
 }
 
 impl ScxOptions {
-    /// The first option that says what is run.
-    pub fn of_runs(&self) -> Option<&'static str> {
-        let given = [
-            ("scx-set", !self.scx_set.is_empty()),
-            ("scx-config", self.scx_config.is_some()),
-            ("scx-call", !self.scx_call.is_empty()),
-            ("scx-user", self.scx_user.is_some()),
-            ("scx-expects", !self.scx_expects.is_empty()),
-            ("scx-promise", !self.scx_promise.is_empty()),
-            ("scx-on-error", self.scx_on_error.is_some()),
-            ("scx-put-back", self.scx_put_back.is_some()),
-            ("scx-insn", self.scx_insn.is_some()),
-        ];
-        given.iter().find(|(_, given)| *given).map(|(option, _)| *option)
-    }
-
-    /// Adds what is said to the names that are policies, and has their dumps written.
+    /// Adds the options to the names that are policies, and arranges for their dumps to be written.
     ///
     /// # Errors
-    /// There is no policy that it could be for, or it is not as it should be.
+    /// No policy is named to which an option could apply, or an option is not valid.
     pub fn apply(&self, names: Vec<String>) -> Result<Vec<String>, String> {
         if let Some(path) = &self.scx_dump {
             files::check_replaceable(path, "--scx-dump", "a dump", |text| {
@@ -116,7 +101,9 @@ impl ScxOptions {
         if let Some(path) = &self.scx_user {
             let path = path.display().to_string();
             if path.contains([',', '[', ']']) {
-                return Err(format!("--scx-user {path}: its name cannot have commas or brackets"));
+                return Err(format!(
+                    "--scx-user {path}: its name must not contain commas or brackets"
+                ));
             }
             names = scx::with_settings(names, &[format!("user={path}")], "--scx-user")?;
         }
@@ -136,14 +123,14 @@ impl ScxOptions {
         scx::with_settings(names, put_back.as_slice(), "--scx-put-back")
     }
 
-    /// Costs, with those of policies.
+    /// Returns `costs` with the costs of policies added.
     pub fn costs(&self, mut costs: Vec<(String, f64)>) -> Vec<(String, f64)> {
         costs.extend(self.scx_insn.map(|ns| ("scx.insn".to_string(), ns)));
         costs
     }
 }
 
-/// Writes dumps into a file.
+/// Observer that writes dumps into a file.
 struct Dumps {
     path: PathBuf,
     text: String,
@@ -163,7 +150,7 @@ impl Witness for Dumps {
     }
 }
 
-/// What a user types for a choice: a policy by its file, in quotes if it has settings.
+/// Returns a choice as a user types it: a policy by its file, in quotes if it has settings.
 pub fn named(choice: &Choice) -> String {
     match scx::spec(choice, &[]) {
         Some(spec) if spec.contains('[') => format!("'{spec}'"),

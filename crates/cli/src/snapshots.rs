@@ -1,4 +1,4 @@
-//! What a machine that stands still looks like to `/proc`.
+//! A paused machine as `/proc` shows it.
 
 use schedlab_core::Origin;
 use schedlab_core::reason::Who;
@@ -8,7 +8,7 @@ use schedlab_machine::TaskState;
 use schedlab_trace::procfs::{self, CpuView, Entity, Kernel, TaskView, View};
 use schedlab_trace::recorder::{pid, prio};
 
-/// Whose formats a release has; none: it is no release of Linux.
+/// Kernel whose formats a release uses; `None`: it is not a release of Linux.
 pub fn kernel(contender: &Contender) -> Option<Kernel> {
     let choice = &contender.choice;
     let is_linux = choice.entry.origin == Origin::Linux;
@@ -16,14 +16,14 @@ pub fn kernel(contender: &Contender) -> Option<Kernel> {
     procfs::kernel(version).filter(|_| is_linux)
 }
 
-/// The path of each group, by number.
+/// Path of each group, by number.
 pub fn group_paths(prepared: &Prepared, contender: &Contender) -> Vec<String> {
     let experiment = prepared.experiment_of(contender);
     let groups = experiment.map_or(&[][..], |experiment| experiment.groups.groups());
     std::iter::once("/".into()).chain(groups.iter().map(|group| group.path.clone())).collect()
 }
 
-/// `snapshot` as `/proc` sees it.
+/// Returns the view of `/proc` on `snapshot`.
 pub fn view(
     contender: &Contender,
     prepared: &Prepared,

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Where runs are made.
+/// Place where the runs are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Engine {
     /// On this machine, by threads of this program.
@@ -16,7 +16,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// As users write it.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Engine::Threads => "threads",
@@ -26,86 +26,86 @@ impl Engine {
     }
 }
 
-/// How a sweep is printed.
+/// Output format of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum SweepFormat {
     /// For people: the best of each metric, and the points.
     Table,
-    /// Every run, a line each.
+    /// Every run, on a line each.
     Csv,
     /// For programs: the points, with means and confidence intervals over seeds.
     Json,
 }
 
-/// How parts are written.
+/// Format of the parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Parts {
+pub enum PartFormat {
     /// Comma-separated values.
     Csv,
     /// Parquet, if the program was built with it.
     Parquet,
 }
 
-/// Run one plan many times, with anything in it varied
+/// Run one plan many times, varying anything in it
 ///
-/// A file says what is run, what varies (schedulers, tunables, CPUs, machines, nice values,
-/// policies, weights, quotas, seeds, numbers of the workload or parameters of a benchmark), over a
-/// grid or a sample, and what is told of each run. Every mistake in it is found before the first
-/// run.
+/// A file specifies the run; the values that vary (schedulers, tunables, CPUs, machines, nice
+/// values, policies, weights, quotas, seeds, numbers of the workload or parameters of a benchmark),
+/// over a grid or a sample; and the metrics reported for each run. Every mistake in it is found
+/// before the first run.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   schedlab sweep examples/sweep-desktop.toml
-  schedlab sweep examples/sweep-desktop.toml -o results     each part as soon as it is there; the
-                                                            same command goes on after Ctrl-C
+  schedlab sweep examples/sweep-desktop.toml -o results     each part as soon as it is complete; the
+                                                            same command continues after Ctrl-C
   schedlab sweep examples/sweep-desktop.toml --report sweep.html
   schedlab sweep examples/sweep-desktop.toml --engine ray -o results
 
 docs/sweeps.md describes the file.
 
-Exit status: 0 all was run; 2 what was asked for cannot be done, or a run failed; 130 it was
-interrupted.")]
+Exit status: 0 all runs are complete; 2 the request cannot be carried out, or a run failed; 130 the
+sweep was interrupted.")]
 pub struct SweepArgs {
-    /// What varies: TOML or JSON
+    /// Description of the sweep: TOML or JSON
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Write the results into this directory, in parts; what is there already is not run again
+    /// Write the results into this directory, in parts; existing parts are not run again
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Tell these of each run instead of what the file says, e.g. throughput or
+    /// Metric reported for each run, instead of those in the file, e.g. throughput or
     /// "key_wakeup_latency_p99(audio)"
     #[arg(long, value_name = "METRIC")]
     pub metrics: Vec<String>,
-    /// Simulate on so many cores at once; the results are the same [default: all there are]
+    /// Number of cores to use for simulation; it does not affect the results [default: all]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
-    /// Where the runs are made
+    /// Place where the runs are made
     #[arg(long, value_enum, default_value = "threads", value_name = "ENGINE")]
     pub engine: Engine,
-    /// The cluster's address [default: one is started on this machine]
+    /// Address of the cluster [default: one is started on this machine]
     #[arg(long, value_name = "ADDRESS", requires = "engine")]
     pub address: Option<String>,
-    /// How to print
+    /// Output format
     #[arg(short, long, value_enum, default_value = "table", value_name = "FORMAT")]
     pub format: SweepFormat,
-    /// How parts are written [default: parquet if the program was built with it, else csv]
+    /// Format of the parts [default: parquet if the program was built with it, else csv]
     #[arg(long, value_enum, value_name = "FORM", requires = "output")]
-    pub parts: Option<Parts>,
+    pub parts: Option<PartFormat>,
     /// Write a page for a browser, too: curves, heat maps, Pareto front, all points
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
-    /// Run nothing: check all, and say how many runs there are
+    /// Run nothing: check everything, and show the number of runs
     #[arg(long)]
     pub check: bool,
 }
 
 /// Search for the settings that are best for a load
 ///
-/// A file says for which workloads, which scheduler, what may be changed (tunables, nice values,
-/// weights, quotas, affinity, slices, the scheduler itself), and what is to be had: an expression
-/// over the metrics, with constraints. Found settings are tried on workloads and seeds that were
-/// not searched on, against the defaults, and random search stands beside the search. The search
-/// is Optuna's: it needs the Python package, `pip install \"schedlab[optuna]\"`.
+/// A file specifies the workloads, the scheduler, the settings to search (tunables, nice values,
+/// weights, quotas, affinity, slices, the scheduler itself), and the goal: an expression over the
+/// metrics, with constraints. The settings found are tested, on workloads and seeds that the search
+/// has not used, against the defaults and the result of a random search. The search uses Optuna and
+/// needs the Python package: `pip install "schedlab[optuna]"`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -115,22 +115,22 @@ Examples:
 
 docs/tuning.md describes the file.
 
-Exit status: 0 better settings than the default were found; 1 none were; 2 what was asked for cannot
-be done.")]
+Exit status: 0 better settings than the default were found; 1 none were found; 2 the request cannot
+be carried out.")]
 pub struct TuneArgs {
-    /// What is tuned for what: TOML or JSON
+    /// Description of the search: TOML or JSON
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Try so many settings instead of what the file says
+    /// Number of settings to try, instead of the number in the file
     #[arg(long, value_name = "N")]
     pub budget: Option<u64>,
-    /// Of all that is random in the search
+    /// Seed of all random choices of the search
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Keep the search in this file; what is there goes on
+    /// File of the search's state; an existing search continues
     #[arg(long, value_name = "FILE")]
     pub storage: Option<PathBuf>,
-    /// Simulate on so many cores at once [default: all there are]
+    /// Number of cores to use for simulation [default: all]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
     /// Write a page for a browser, too

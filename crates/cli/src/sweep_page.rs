@@ -1,5 +1,5 @@
-//! The page of a sweep: the best of each metric, curves, heat maps, the Pareto front, all points;
-//! one file that needs no network and no scripts.
+//! Page of a sweep: the best of each metric, curves, heat maps, the Pareto front, and all points,
+//! in one file that needs no network and no scripts.
 
 use crate::sweep_table::{extent, goals, shown};
 use maud::{Markup, PreEscaped, html};
@@ -10,31 +10,31 @@ use schedlab_space::summary::{Cell, Mean, best, pareto};
 use schedlab_space::{AxisValue, Space, Told};
 use std::collections::HashMap;
 
-/// How it looks.
+/// Style sheet.
 const STYLE: &str = include_str!("../assets/sweep.css");
 
-/// So many metrics are drawn.
+/// Maximum number of metrics drawn.
 const DRAWN: usize = 12;
 
-/// So many curves stand in a chart.
+/// Maximum number of curves in a chart.
 const CURVES: usize = 8;
 
-/// So many heat maps are drawn of a metric.
+/// Maximum number of heat maps of a metric.
 const HEAT_MAPS: usize = 3;
 
-/// So many values of an axis a heat map has room for.
+/// Maximum number of values of an axis in a heat map.
 const HEAT_VALUES: usize = 40;
 
-/// So many points of a cloud are drawn.
+/// Maximum number of points drawn in a cloud.
 const CLOUD: usize = 3_000;
 
-/// So many points stand in the table.
+/// Maximum number of points in the table.
 const POINTS: usize = 2_000;
 
-/// The page.
+/// Makes the page.
 pub fn page(space: &Space, cells: &[Cell]) -> String {
     let drawn = space.told().len().min(DRAWN);
-    let axes = Drawn::all(space, cells);
+    let axes = DrawnAxis::all(space, cells);
     let frame = Frame {
         title: &format!("{} - schedlab", clean(space.title())),
         styles: &[STYLE],
@@ -89,31 +89,31 @@ fn the_best(space: &Space, cells: &[Cell]) -> Markup {
     }
 }
 
-/// An axis as it is drawn.
-struct Drawn {
-    /// Its number.
+/// Axis prepared for drawing.
+struct DrawnAxis {
+    /// Index of the axis.
     number: usize,
-    /// The values that were run, each once: numbers rise, others come as they first did.
+    /// Distinct values that were run: numbers ascending, others in order of appearance.
     values: Vec<AxisValue>,
-    /// Which of them each cell has.
+    /// Index of the value of each cell.
     of_cells: Vec<usize>,
 }
 
-impl Drawn {
-    /// All axes over `cells`.
-    fn all(space: &Space, cells: &[Cell]) -> Vec<Drawn> {
+impl DrawnAxis {
+    /// Prepares all axes for `cells`.
+    fn all(space: &Space, cells: &[Cell]) -> Vec<DrawnAxis> {
         let points: Vec<Vec<AxisValue>> =
             cells.iter().map(|cell| space.point(cell.point)).collect();
-        (0..space.axes().len()).map(|number| Drawn::of(number, &points)).collect()
+        (0..space.axes().len()).map(|number| DrawnAxis::of(number, &points)).collect()
     }
 
-    fn of(number: usize, points: &[Vec<AxisValue>]) -> Drawn {
+    fn of(number: usize, points: &[Vec<AxisValue>]) -> DrawnAxis {
         let mut places: HashMap<String, usize> = HashMap::new();
         let mut values: Vec<AxisValue> = vec![];
         let mut of_cells: Vec<usize> = vec![];
         for point in points {
             let value = &point[number];
-            // Reals are no keys; what they are written as is, and tells them apart.
+            // Reals cannot be keys; their text can, and distinguishes them.
             let place = *places.entry(format!("{value:?}")).or_insert(values.len());
             if place == values.len() {
                 values.push(value.clone());
@@ -131,22 +131,22 @@ impl Drawn {
             of_cells.iter_mut().for_each(|place| *place = ranks[*place]);
             values = order.iter().map(|&place| values[place].clone()).collect();
         }
-        Drawn { number, values, of_cells }
+        DrawnAxis { number, values, of_cells }
     }
 }
 
-/// Means that are drawn as one point: their mean, the least and the most of them.
+/// Means that are drawn as one point: their mean, minimum and maximum.
 #[derive(Clone, Copy)]
-struct Gathered {
+struct MeanRange {
     count: u32,
     sum: f64,
     least: f64,
     most: f64,
 }
 
-impl Gathered {
-    const NONE: Gathered =
-        Gathered { count: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
+impl MeanRange {
+    const NONE: MeanRange =
+        MeanRange { count: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
 
     fn add(&mut self, mean: Option<Mean>) {
         let Some(Mean { mean, .. }) = mean else { return };
@@ -161,32 +161,32 @@ impl Gathered {
     }
 }
 
-/// What is told as it is drawn: times in ms, so that marks can be read.
-struct Scaled {
-    /// With its unit.
+/// Metric in the unit of the chart: times are in ms, so that the axis is readable.
+struct ChartScale {
+    /// Name with unit.
     label: String,
-    /// So much of it is 1 in the chart.
+    /// Amount of the metric that is 1 in the chart.
     of: f64,
 }
 
-impl Scaled {
-    fn new(told: &Told) -> Scaled {
+impl ChartScale {
+    fn new(told: &Told) -> ChartScale {
         let (unit, of) = if told.unit == "ns" { ("ms", 1e6) } else { (told.unit, 1.0) };
         let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
-        Scaled { label: format!("{}{unit}", told.name), of }
+        ChartScale { label: format!("{}{unit}", told.name), of }
     }
 }
 
-/// `points`, or so many of them that a browser draws them without waiting, evenly taken.
+/// Returns `points`, or an even selection that a browser draws without delay.
 fn thinned(points: Vec<Point>) -> Vec<Point> {
     let every = points.len().div_ceil(CLOUD).max(1);
     points.into_iter().step_by(every).collect()
 }
 
-/// A chart over each axis: a curve for each scheduler.
-fn curves(space: &Space, cells: &[Cell], axes: &[Drawn], place: usize) -> Vec<Chart> {
+/// Makes a chart over each axis: a curve for each scheduler.
+fn curves(space: &Space, cells: &[Cell], axes: &[DrawnAxis], place: usize) -> Vec<Chart> {
     let told = &space.told()[place];
-    let scaled = Scaled::new(told);
+    let scaled = ChartScale::new(told);
     let mut schedulers: Vec<&str> = vec![];
     let of_cells: Vec<usize> = cells
         .iter()
@@ -204,13 +204,13 @@ fn curves(space: &Space, cells: &[Cell], axes: &[Drawn], place: usize) -> Vec<Ch
         if axis.values.len() < 2 || name == "scheduler" {
             continue;
         }
-        let mut gathered = vec![vec![Gathered::NONE; axis.values.len()]; schedulers.len()];
+        let mut gathered = vec![vec![MeanRange::NONE; axis.values.len()]; schedulers.len()];
         for ((cell, value), scheduler) in cells.iter().zip(&axis.of_cells).zip(&of_cells) {
             gathered[*scheduler][*value].add(cell.means[place]);
         }
         let named = axis.values.iter().any(|value| value.as_f64().is_none());
         let series = schedulers.iter().zip(&gathered).take(CURVES).map(|(scheduler, gathered)| {
-            let at = |(index, (value, here)): (usize, (&AxisValue, &Gathered))| {
+            let at = |(index, (value, here)): (usize, (&AxisValue, &MeanRange))| {
                 let x = if named { index as f64 } else { value.as_f64()? };
                 let (y, of) = (here.mean()?, scaled.of);
                 Some(Point { x, y: y / of, low: here.least / of, high: here.most / of })
@@ -219,7 +219,7 @@ fn curves(space: &Space, cells: &[Cell], axes: &[Drawn], place: usize) -> Vec<Ch
             Series {
                 name: (*scheduler).into(),
                 points: thinned(points),
-                // Of many sampled values there is a cloud, no curve.
+                // Many sampled values make a cloud, not a curve.
                 published: axis.values.len() > 60,
             }
         });
@@ -238,32 +238,32 @@ fn curves(space: &Space, cells: &[Cell], axes: &[Drawn], place: usize) -> Vec<Ch
     charts
 }
 
-/// Heat maps over pairs of axes.
-fn heat_maps(space: &Space, cells: &[Cell], axes: &[Drawn], place: usize) -> Vec<Markup> {
-    let fits = |axis: &&Drawn| (2..=HEAT_VALUES).contains(&axis.values.len());
-    let axes: Vec<&Drawn> = axes.iter().filter(fits).collect();
+/// Makes heat maps over pairs of axes.
+fn heat_maps(space: &Space, cells: &[Cell], axes: &[DrawnAxis], place: usize) -> Vec<Markup> {
+    let fits = |axis: &&DrawnAxis| (2..=HEAT_VALUES).contains(&axis.values.len());
+    let axes: Vec<&DrawnAxis> = axes.iter().filter(fits).collect();
     let pairs =
         axes.iter().enumerate().flat_map(|(nth, x)| axes[nth + 1..].iter().map(move |y| (*x, *y)));
     pairs.take(HEAT_MAPS).map(|(x, y)| heat_map(space, cells, place, x, y)).collect()
 }
 
-fn heat_map(space: &Space, cells: &[Cell], place: usize, x: &Drawn, y: &Drawn) -> Markup {
+fn heat_map(space: &Space, cells: &[Cell], place: usize, x: &DrawnAxis, y: &DrawnAxis) -> Markup {
     const LEFT: usize = 130;
     const TOP: usize = 40;
     let told = &space.told()[place];
-    let mut gathered = vec![vec![Gathered::NONE; x.values.len()]; y.values.len()];
+    let mut gathered = vec![vec![MeanRange::NONE; x.values.len()]; y.values.len()];
     for ((cell, column), row) in cells.iter().zip(&x.of_cells).zip(&y.of_cells) {
         gathered[*row][*column].add(cell.means[place]);
     }
     let grid: Vec<Vec<Option<f64>>> =
-        gathered.iter().map(|row| row.iter().map(Gathered::mean).collect()).collect();
+        gathered.iter().map(|row| row.iter().map(MeanRange::mean).collect()).collect();
     let (xs, ys, x, y) = (&x.values, &y.values, x.number, y.number);
     let (width, height) = ((560 / xs.len()).clamp(12, 90), (320 / ys.len()).clamp(12, 48));
     let all = || grid.iter().flatten().flatten().copied();
     let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(-f64::INFINITY, f64::max));
     let (whole, high) = (LEFT + xs.len() * width + 20, TOP + ys.len() * height + 60);
     let title = format!("{} by {} and {}", told.name, space.axes()[x].name, space.axes()[y].name);
-    // From the last row upwards, as an axis goes.
+    // Rows go upwards from the last, as an axis does.
     let top = |row: usize| TOP + (ys.len() - 1 - row) * height;
     html! {
         svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label=(clean(&title))
@@ -308,7 +308,7 @@ fn heat_map(space: &Space, cells: &[Cell], place: usize, x: &Drawn, y: &Drawn) -
     }
 }
 
-/// A colour from dark (0) to light (1) that is as dark and light in grey.
+/// Returns a colour from dark (0) to light (1) whose lightness is the same in greyscale.
 fn color(part: f64) -> String {
     const STOPS: [(f64, f64, f64); 5] = [
         (68.0, 1.0, 84.0),
@@ -324,12 +324,12 @@ fn color(part: f64) -> String {
     format!("#{:02x}{:02x}{:02x}", mix(r, r2), mix(g, g2), mix(b, b2))
 }
 
-/// The Pareto front of the first two goals.
+/// Draws the Pareto front of the first two goals.
 fn front(space: &Space, cells: &[Cell]) -> Markup {
     let goals = goals(space);
     let [x, y, ..] = goals.as_slice() else { return html! {} };
     let front = pareto(space, cells, &[*x, *y]);
-    let [across, upwards] = [*x, *y].map(|place| Scaled::new(&space.told()[place]));
+    let [across, upwards] = [*x, *y].map(|place| ChartScale::new(&space.told()[place]));
     let point = |cell: &&Cell| {
         let (x, y) = (cell.means[*x]?.mean / across.of, cell.means[*y]?.mean / upwards.of);
         Some(Point::new(x, y))
@@ -342,7 +342,7 @@ fn front(space: &Space, cells: &[Cell]) -> Markup {
         y_label: upwards.label.clone(),
         series: vec![
             Series {
-                name: "what no other point beats in both".into(),
+                name: "not beaten in both by any point".into(),
                 points: front.iter().filter_map(point).collect(),
                 published: false,
             },

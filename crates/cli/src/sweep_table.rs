@@ -1,4 +1,4 @@
-//! What came of a sweep as text for people.
+//! Results of a sweep as text for people.
 
 use schedlab_measure::Better;
 use schedlab_report::format::amount;
@@ -6,16 +6,16 @@ use schedlab_space::summary::{Cell, Mean, best, pareto};
 use schedlab_space::{Space, Told};
 use std::fmt::Write;
 
-/// So many points are printed; of more, the best of each metric and the front.
+/// Maximum number of points printed; above it, only the best of each metric and the front.
 const POINTS_PRINTED: usize = 40;
 
-/// The places of the metrics of which it is known which value is better.
+/// Returns the indices of the metrics that have a better direction.
 pub fn goals(space: &Space) -> Vec<usize> {
     let is_goal = |place: &usize| space.told()[*place].better != Better::Neither;
     (0..space.told().len()).filter(is_goal).collect()
 }
 
-/// How much there is to run.
+/// Describes the size of a sweep.
 pub fn extent(space: &Space) -> String {
     let counted = crate::terminal::counted;
     format!(
@@ -28,7 +28,7 @@ pub fn extent(space: &Space) -> String {
     )
 }
 
-/// A mean with its confidence interval.
+/// Formats a mean with its confidence interval.
 pub fn shown(told: &Told, mean: Option<Mean>, unicode: bool) -> String {
     let Some(mean) = mean else { return "-".into() };
     let value = amount(mean.mean, told.unit, unicode);
@@ -41,8 +41,8 @@ pub fn shown(told: &Told, mean: Option<Mean>, unicode: bool) -> String {
     }
 }
 
-/// What came of a sweep, for people: the best of each metric, and the points; of very many those
-/// that none beats in the first two.
+/// Formats the results of a sweep for people: the best of each metric, and the points; if there are
+/// many, only the Pareto front of the first two metrics.
 pub fn table(space: &Space, cells: &[Cell], unicode: bool) -> String {
     let mut output = String::new();
     let _ = writeln!(output, "{}", extent(space));
@@ -67,7 +67,7 @@ pub fn table(space: &Space, cells: &[Cell], unicode: bool) -> String {
             goals.iter().take(2).map(|place| space.told()[*place].name.as_str()).collect();
         let _ = writeln!(
             output,
-            "of {} points those that none beats in {} (-o, --format csv and --report have all)",
+            "of {} points, those not beaten in {} (-o, --format csv and --report show all)",
             cells.len(),
             of.join(" and ")
         );
@@ -98,7 +98,7 @@ pub fn table(space: &Space, cells: &[Cell], unicode: bool) -> String {
     output
 }
 
-/// Lines whose columns stand below each other, two blanks apart, to the right.
+/// Aligns columns to the right, two blanks apart.
 fn aligned(lines: &[Vec<String>]) -> Vec<String> {
     let columns = lines.first().map_or(0, Vec::len);
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();

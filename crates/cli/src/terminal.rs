@@ -1,4 +1,4 @@
-//! Standard output, complaints, and progress on a terminal.
+//! Standard output, messages, and progress on a terminal.
 
 use crate::escape::{self, harmless};
 use crate::options::Color;
@@ -11,12 +11,13 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// `1 CPU`, `2 CPUs`.
+/// Returns a count with its noun: `1 CPU`, `2 CPUs`.
 pub fn counted(count: usize, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Where results go, standard output or a file: by the line on a terminal, in blocks elsewhere.
+/// Destination of results, standard output or a file: buffered by line on a terminal, by block
+/// elsewhere.
 pub struct Output {
     to: BufWriter<Box<dyn Write>>,
     terminal: bool,
@@ -33,7 +34,7 @@ impl Output {
         Output { to: BufWriter::new(Box::new(file)), terminal: false }
     }
 
-    /// Whether people look at it while it is written.
+    /// Returns whether people watch the output while it is written.
     pub fn is_terminal(&self) -> bool {
         self.terminal
     }
@@ -44,13 +45,12 @@ impl Output {
         self.end_lines(text.as_bytes())
     }
 
-    /// Where documents are written, piece by piece, by writers that spell out control characters
-    /// themselves (JSON).
+    /// Returns the destination for documents (JSON), whose writers escape control characters.
     pub fn documents(&mut self) -> &mut impl Write {
         &mut self.to
     }
 
-    /// What was written is to be seen before another program writes.
+    /// Flushes the output before another program writes.
     pub fn flush_now(&mut self) -> io::Result<()> {
         self.to.flush()
     }
@@ -64,7 +64,7 @@ impl Output {
 }
 
 impl Write for Output {
-    /// All of it, with control characters spelled out.
+    /// Writes all bytes, with control characters escaped.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match escape::harmless_bytes(bytes) {
             None => self.to.write_all(bytes)?,
@@ -79,34 +79,34 @@ impl Write for Output {
     }
 }
 
-/// Says on standard error what is wrong.
+/// Prints an error or a note on standard error.
 pub fn complain(message: &str) {
     let message = escape::bounded(&harmless(message));
-    // Diagnostics of files say that they are errors, and where.
-    let who = if message.starts_with("error: ") { "" } else { "schedlab: " };
-    // If nobody can hear it, there is nobody to tell that nobody can.
-    let _ = writeln!(io::stderr(), "{who}{message}");
+    // Diagnostics of files begin with `error:` and their place.
+    let prefix = if message.starts_with("error: ") { "" } else { "schedlab: " };
+    // A failure to write to standard error cannot be reported.
+    let _ = writeln!(io::stderr(), "{prefix}{message}");
 }
 
-/// How often a line is written where there is no terminal.
+/// Interval of the lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// How far a long piece of work is, shown on standard error: on a terminal as a bar, after half a
-/// second; elsewhere by a line every ten seconds.
+/// Progress of a long task, shown on standard error: on a terminal as a bar, after half a second;
+/// elsewhere as a line every ten seconds.
 pub struct Progress {
     bar: ProgressBar,
-    lines: Option<Lines>,
+    lines: Option<ProgressLines>,
 }
 
-/// Where there is no terminal: writes a line now and then until it is dropped.
-struct Lines {
+/// Writes a line at intervals until it is dropped, where there is no terminal.
+struct ProgressLines {
     over: Sender<()>,
     writer: Option<JoinHandle<()>>,
 }
 
-impl Lines {
-    /// `line` says how it goes.
-    fn new(line: impl Fn(Duration) -> String + Send + 'static) -> Lines {
+impl ProgressLines {
+    /// Starts to write; `line` returns the text.
+    fn new(line: impl Fn(Duration) -> String + Send + 'static) -> ProgressLines {
         let (over, is_over) = mpsc::channel();
         let begun = Instant::now();
         let writer = std::thread::spawn(move || {
@@ -114,11 +114,11 @@ impl Lines {
                 complain(&line(begun.elapsed()));
             }
         });
-        Lines { over, writer: Some(writer) }
+        ProgressLines { over, writer: Some(writer) }
     }
 }
 
-impl Drop for Lines {
+impl Drop for ProgressLines {
     fn drop(&mut self) {
         let _ = self.over.send(());
         if let Some(writer) = self.writer.take() {
@@ -128,7 +128,7 @@ impl Drop for Lines {
 }
 
 impl Progress {
-    /// Begins a piece of work of `steps` steps.
+    /// Starts a task of `steps` steps.
     pub fn new(steps: u64, unit: &'static str) -> Progress {
         let (bar, lines) = if io::stderr().is_terminal() {
             let target = ProgressDrawTarget::stderr_with_hz(10);
@@ -137,11 +137,11 @@ impl Progress {
             let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
             let counter = bar.clone();
             let line = move |since: Duration| {
-                let (s, said) = (since.as_secs(), counter.message());
-                let said = if said.is_empty() { said } else { format!("; {said}") };
-                format!("note: {} of {steps} {unit} done after {s} s{said}", counter.position())
+                let (s, message) = (since.as_secs(), counter.message());
+                let message = if message.is_empty() { message } else { format!("; {message}") };
+                format!("note: {} of {steps} {unit} done after {s} s{message}", counter.position())
             };
-            (bar, Some(Lines::new(line)))
+            (bar, Some(ProgressLines::new(line)))
         };
         let style = ProgressStyle::with_template(&format!(
             "{{bar:30}} {{pos}} of {{len}} {unit}, {{eta}} left {{wide_msg}}"
@@ -153,23 +153,23 @@ impl Progress {
         Progress { bar, lines }
     }
 
-    /// One step is done; `print` may write.
+    /// Completes one step; `print` may write.
     pub fn step<R>(&self, print: impl FnOnce() -> R) -> R {
         self.bar.inc(1);
         self.bar.suspend(print)
     }
 
-    /// One step is done, on any thread.
+    /// Completes one step, on any thread.
     pub fn tick(&self) {
         self.bar.inc(1);
     }
 
-    /// How it goes.
+    /// Sets the message.
     pub fn say(&self, message: String) {
         self.bar.set_message(message);
     }
 
-    /// `print` may write.
+    /// Lets `print` write.
     pub fn print<R>(&self, print: impl FnOnce() -> R) -> R {
         self.bar.suspend(print)
     }
@@ -182,15 +182,14 @@ impl Drop for Progress {
     }
 }
 
-/// That a long piece of work goes on, where nobody knows how long it will: shown as [`Progress`]
-/// is.
+/// Progress of a long task of unknown length, shown as [`Progress`] is.
 pub struct Spinner {
     bar: ProgressBar,
-    lines: Option<Lines>,
+    lines: Option<ProgressLines>,
 }
 
 impl Spinner {
-    /// Begins a piece of work.
+    /// Starts a task.
     pub fn new(unit: &'static str) -> Spinner {
         let (bar, lines) = if io::stderr().is_terminal() {
             let target = ProgressDrawTarget::stderr_with_hz(10);
@@ -199,11 +198,11 @@ impl Spinner {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
             let counter = bar.clone();
             let line = move |since: Duration| {
-                let (done, said) = (counter.position(), counter.message());
-                let said = if said.is_empty() { said } else { format!("; {said}") };
-                format!("note: {done} {unit} done after {} s{said}", since.as_secs())
+                let (done, message) = (counter.position(), counter.message());
+                let message = if message.is_empty() { message } else { format!("; {message}") };
+                format!("note: {done} {unit} done after {} s{message}", since.as_secs())
             };
-            (bar, Some(Lines::new(line)))
+            (bar, Some(ProgressLines::new(line)))
         };
         let style = ProgressStyle::with_template(&format!(
             "{{spinner}} {{elapsed}}, {{pos}} {unit}; {{msg}}"
@@ -215,12 +214,12 @@ impl Spinner {
         Spinner { bar, lines }
     }
 
-    /// One step is done, on any thread.
+    /// Completes one step, on any thread.
     pub fn tick(&self) {
         self.bar.inc(1);
     }
 
-    /// How it goes.
+    /// Sets the message.
     pub fn say(&self, message: String) {
         self.bar.set_message(message);
     }
@@ -233,21 +232,21 @@ impl Drop for Spinner {
     }
 }
 
-/// What `--color` says.
+/// Value of `--color`.
 static COLOR: OnceLock<Color> = OnceLock::new();
 
-/// Takes note of `--color`, before anything is printed.
+/// Sets the value of `--color`, before anything is printed.
 pub fn set_color(color: Option<Color>) {
     let _ = COLOR.set(color.unwrap_or(Color::Auto));
 }
 
-/// How text for people is to be laid out on standard output: by the terminal's width if there is
-/// one, else by `COLUMNS`, else 120 columns.
+/// Layout of text on standard output: the terminal's width if there is one, otherwise `COLUMNS`,
+/// otherwise 120 columns.
 pub fn style() -> Style {
     style_where(io::stdout().is_terminal())
 }
 
-/// The same for a file, which is no terminal.
+/// Layout of text in a file, without a terminal.
 pub fn style_of_file() -> Style {
     style_where(false)
 }
@@ -266,7 +265,8 @@ fn style_where(terminal: bool) -> Style {
     Style { width: width.unwrap_or(120), color, unicode: is_unicode_locale() }
 }
 
-/// Whether the locale's characters are UTF-8: the first of these variables that is set decides.
+/// Returns whether the locale's characters are UTF-8: the first of these variables that is set
+/// decides.
 fn is_unicode_locale() -> bool {
     ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()

@@ -1,5 +1,6 @@
 //! The command line of `schedlab top`.
 
+use crate::given::GivenArgs;
 use crate::options::{setting, time};
 use crate::scx::ScxOptions;
 use crate::top::columns::Column;
@@ -7,19 +8,20 @@ use clap::Args;
 use schedlab_lab::plan::SetValues;
 use std::path::PathBuf;
 
-/// Watch a run in virtual time, as top shows a machine
+/// Watch a run in virtual time, displayed as in top
 ///
-/// Who has which CPU and who waits for it; of each task its state, its share of CPU time, its waits
-/// and its latencies. The run can be paused, gone through from decision to decision, forwards and
-/// backwards, at any speed, and asked why; under two schedulers side by side.
+/// Shows the task on each CPU and the tasks that wait for it; for each task, its state, its share
+/// of CPU time, its waits and its latencies. The run can be paused, stepped from decision to
+/// decision, forwards and backwards, at any speed, and explained; under two schedulers side by
+/// side.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Keys: Space goes on or pauses; Right or n is the next decision, Left or b the one before; + and -
-change the speed, g goes to a time, Tab changes between CPUs and tasks, Up and Down choose one,
-Enter or w says why, ? shows all keys, q ends. docs/top.md tells more.
+Keys: Space continues or pauses; Right or n is the next decision, Left or b the previous; + and -
+change the speed, g goes to a time, Tab changes between CPUs and tasks, Up and Down select one,
+Enter or w explains it, ? shows all keys, q ends. See also docs/top.md.
 
-Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Everything that falls
-on the moment has happened.
+Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Events at the
+moment itself have happened.
 
 Examples:
   schedlab top examples/desktop.json
@@ -30,29 +32,32 @@ Examples:
 A plan (`schedlab run ... --plan-out plan.json`) can be watched, too; then --scheduler is one or two
 of its schedulers.")]
 pub struct TopArgs {
-    /// A workload in rt-app's JSON language, or a plan
+    /// Arguments given on the command line.
+    #[command(flatten)]
+    pub given: GivenArgs,
+    /// Workload in rt-app's JSON language, or plan
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Under which scheduler, as `schedlab list` names them, or under which two [default: the
-    /// newest of Linux, eevdf]
+    /// Scheduler, or two schedulers, as named in `schedlab list` [default: the newest of Linux,
+    /// eevdf]
     #[arg(short, long = "scheduler", value_name = "NAME,NAME", value_delimiter = ',')]
     pub schedulers: Vec<String>,
-    /// Begin at this time, paused [default: at 0, going on]
+    /// Time at which to begin, paused [default: at 0, running]
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub at: Option<u64>,
-    /// How fast virtual time passes: 1 as real time, 0.1 or 1/10 ten times slower
+    /// Speed of virtual time: 1 is real time, 0.1 or 1/10 is ten times slower
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
     pub speed: f64,
-    /// Over how much virtual time before the present %CPU and %WAIT are taken
+    /// Length of virtual time over which %CPU and %WAIT are taken
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = window)]
     pub window: u64,
-    /// By which column tasks are sorted at first
+    /// Column by which tasks are sorted at first
     #[arg(long, value_enum, value_name = "COLUMN", default_value = "cpu")]
     pub sort: Column,
-    /// Print as text how it stands at --at [default: 0], and end
+    /// Print the state at --at [default: 0] as text, and end
     #[arg(short, long)]
     pub batch: bool,
-    /// With --batch: so many times, each a --window after the one before
+    /// Number of frames to print with --batch, each a --window after the previous
     #[arg(
         short = 'n',
         long,
@@ -62,45 +67,45 @@ pub struct TopArgs {
         value_parser = clap::value_parser!(u64).range(1..=1_000_000)
     )]
     pub iterations: u64,
-    /// Number of CPUs [default: as `schedlab run`]
+    /// Number of CPUs [default: as in `schedlab run`]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Option<u32>,
-    /// The machine: a preset, flat-N, or a file [default: equal CPUs]
+    /// Machine: a preset, flat-N, or a file [default: equal CPUs]
     #[arg(short, long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
-    /// Ticks a second [default: what each release had in its usual build]
+    /// Ticks per second [default: the usual configuration of each release]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
-    /// Nothing costs anything, even if the machine's description says what it does
+    /// Make all operations free, even if the machine's description gives costs
     #[arg(long)]
     pub no_costs: bool,
-    /// Stop the run after so long [default: what the workload says]
+    /// Time limit of the run [default: as in the workload]
     #[arg(short, long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub duration: Option<u64>,
-    /// Set a tunable, or nice:KEY, shares:/GROUP, weight:/GROUP, quota:/GROUP
+    /// Tunable to set, or nice:KEY, shares:/GROUP, weight:/GROUP, quota:/GROUP
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, SetValues)>,
-    /// Task groups, from a file
+    /// File of task groups
     #[arg(long, value_name = "FILE")]
     pub groups: Vec<PathBuf>,
-    /// One task group, e.g. /tg1:cpu.weight=200
+    /// Settings of one task group, e.g. /tg1:cpu.weight=200
     #[arg(long, value_name = "PATH:SETTING")]
     pub group: Vec<String>,
-    /// Do things to the machine while it runs, by a file
+    /// File of actions on the machine during the run
     #[arg(long, value_name = "FILE")]
     pub timetable: Vec<PathBuf>,
-    /// Simultaneous events in random order, by this seed
+    /// Seed of a random order of simultaneous events
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Of sched_ext policies.
+    /// Options of sched_ext policies.
     #[command(flatten)]
     pub scx: ScxOptions,
 }
 
-/// The slowest and the fastest speed.
+/// Minimum and maximum speed.
 pub const SPEEDS: (f64, f64) = (1e-9, 1e6);
 
-/// A factor, or a fraction.
+/// Parses a factor, or a fraction.
 pub fn speed(text: &str) -> Result<f64, String> {
     let wrong = || {
         let (least, most) = SPEEDS;
@@ -114,7 +119,7 @@ pub fn speed(text: &str) -> Result<f64, String> {
     if (SPEEDS.0..=SPEEDS.1).contains(&factor) { Ok(factor) } else { Err(wrong()) }
 }
 
-/// A time of at least 1 ns.
+/// Parses a time of at least 1 ns.
 pub fn window(text: &str) -> Result<u64, String> {
     match time(text)? {
         0 => Err("it must be longer than 0, such as 100ms".into()),

@@ -1,11 +1,11 @@
-//! Every command that a document shows is run, as a reader would paste it.
+//! Runs every command that a document shows, as a reader would paste it.
 //!
-//! The commands of `README.md`, `CONTRIBUTING.md` and all files below `docs/` that stand in blocks
-//! marked `sh` or `console` (there, behind `$ `) are given to a shell, line by line, in a directory
-//! of their own that has the repository's examples, experiments and golden schedules. `schedlab`
-//! and `cargo run --release --` are the program under test. A command must end with status 0.
+//! A shell runs the commands of `README.md`, `CONTRIBUTING.md` and all files below `docs/`, which
+//! are in blocks marked `sh` or `console` (there, after `$ `), line by line, in a temporary
+//! directory with the repository's examples, experiments and golden schedules. `schedlab` and
+//! `cargo run --release --` are the program under test. A command must end with status 0.
 //!
-//! A comment in the line before a block says what is different about it:
+//! A comment on the line before a block makes an exception:
 //!
 //! | comment | meaning |
 //! |---|---|
@@ -29,8 +29,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-/// What stands for `cargo` while documents are run: `cargo run --release -- ...` is the program,
-/// with a manifest it is the real one, without optimisation.
+/// Replacement of `cargo` during the test: `cargo run --release -- ...` runs the program, and with
+/// a manifest the real cargo runs, without optimisation.
 const CARGO: &str = r#"#!/bin/sh
 case "$*" in
 "run --release -- "*) shift 3; exec schedlab "$@" ;;
@@ -41,10 +41,10 @@ echo "this test cannot run: cargo $*" >&2
 exit 99
 "#;
 
-/// The directories that the documents' commands read.
+/// Directories that the documents' commands read.
 const LENT: [&str; 5] = ["crates", "examples", "papers", "tests", "Cargo.toml"];
 
-/// The repository's root.
+/// Returns the repository's root.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("there is a root")
 }
@@ -54,7 +54,7 @@ fn every_command_of_the_documents_works() {
     let root = root();
     let mut documents: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md"].map(PathBuf::from).into();
     find_documents(&root, Path::new("docs"), &mut documents);
-    assert!(documents.len() > 10, "the documents are not where they were");
+    assert!(documents.len() > 10, "the documents were not found");
 
     let failures = Mutex::new(Vec::new());
     let ran = Mutex::new(0);
@@ -78,7 +78,7 @@ fn every_command_of_the_documents_works() {
     assert!(ran > 40, "only {ran} commands were found");
 }
 
-/// Adds all documents below `at`.
+/// Collects all documents below `at`.
 fn find_documents(root: &Path, at: &Path, documents: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(root.join(at)).expect("documents can be listed") {
         let entry = entry.expect("documents can be listed");
@@ -91,7 +91,7 @@ fn find_documents(root: &Path, at: &Path, documents: &mut Vec<PathBuf>) {
     }
 }
 
-/// Runs the commands of one document; how many there were, and what failed.
+/// Runs the commands of one document, and returns their number and the failures.
 fn run_document(root: &Path, document: &Path) -> (usize, Vec<String>) {
     let text = fs::read_to_string(root.join(document)).expect("the document can be read");
     let name = document.display();
@@ -124,15 +124,15 @@ fn run_document(root: &Path, document: &Path) -> (usize, Vec<String>) {
     (count, failures)
 }
 
-/// Where the commands of one document are run. Goes when it is dropped.
+/// Temporary directory in which the commands of one document run. It is removed when dropped.
 struct Place {
-    /// The temporary directory.
+    /// Temporary directory.
     top: PathBuf,
-    /// The directory in which the commands run.
+    /// Directory in which the commands run.
     work: PathBuf,
-    /// The value of `PATH`.
+    /// Value of `PATH`.
     path: std::ffi::OsString,
-    /// Where the real cargo builds.
+    /// Target directory of the real cargo.
     target: PathBuf,
 }
 
@@ -149,14 +149,15 @@ impl Place {
         symlink(env!("CARGO_BIN_EXE_schedlab"), bin.join("schedlab")).expect("a link can be made");
         let cargo = bin.join("cargo");
         fs::write(&cargo, CARGO).expect("a file can be written");
-        fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).expect("it may be run");
+        fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755))
+            .expect("permissions can be set");
         let old = std::env::var_os("PATH").unwrap_or_default();
         let dirs = std::iter::once(bin).chain(std::env::split_paths(&old));
         let path = std::env::join_paths(dirs).expect("PATH can be extended");
         Place { top, work, path, target: root.join("target") }
     }
 
-    /// Runs one line; what went wrong if its status is not `wanted`.
+    /// Runs one line, and returns an error if its status is not `wanted`.
     fn run(&self, command: &str, wanted: i32) -> Result<(), String> {
         let real = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new("sh")
@@ -168,7 +169,7 @@ impl Place {
             .env("TMPDIR", &self.top)
             .stdin(Stdio::null())
             .output()
-            .expect("there is a shell");
+            .expect("a shell");
         let errors = String::from_utf8_lossy(&output.stderr);
         match output.status.code() {
             Some(status) if status == wanted => Ok(()),
@@ -184,7 +185,7 @@ impl Drop for Place {
     }
 }
 
-/// A test of the test: a command that fails is found, with its document and line.
+/// A test of this test: a failing command is found, with its document and line.
 #[test]
 fn a_command_that_fails_is_found() {
     let top = std::env::temp_dir().join(format!("schedlab-documents-{}", std::process::id()));
@@ -203,7 +204,7 @@ fn a_command_that_fails_is_found() {
     assert!(failures[0].starts_with("a.md:8: schedlab run none.json"), "{failures:?}");
 }
 
-/// What the blocks of a document say is of use without being run.
+/// Marks of blocks are checked without running them.
 #[test]
 fn marks_that_nobody_knows_are_errors() {
     let fault = |text: &str| blocks(text).expect_err("a fault").0;

@@ -1,5 +1,5 @@
-//! `schedlab host`: refusals, what would be set, a real run where the host permits it, and that
-//! nothing is left behind. What depends on the machine's speed or quiet is not asserted.
+//! `schedlab host`: refusals, dry runs, real runs where the host permits them, and removal of
+//! everything it makes. Results that depend on the speed or load of the machine are not asserted.
 #![cfg(all(feature = "host", target_os = "linux"))]
 
 mod support;
@@ -10,16 +10,16 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Ran, Scratch, ran, schedlab};
+use support::{Outcome, Scratch, ran, schedlab};
 
-/// One test that runs threads at a time.
+/// Lock that lets only one test run threads at a time.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 fn alone() -> std::sync::MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Everything that rt-app's language has and a user without capabilities may do.
+/// All features of rt-app's language that need no capabilities.
 const WORKLOAD: &str = r#"{
     "global": { "duration": 1 },
     "tasks": {
@@ -43,13 +43,13 @@ const WORKLOAD: &str = r#"{
     }
 }"#;
 
-/// Says so whether or not the test's output is shown.
+/// Reports a skipped test, even if the test's output is captured.
 fn skipped(what: &str) {
     let said = format!("\nSKIPPED on this host, and not tested: {what}\n");
     std::io::stderr().write_all(said.as_bytes()).expect("there is a standard error");
 }
 
-/// Whether this user may have what the tests of real runs need.
+/// Returns the rights of this user.
 fn probed() -> Value {
     let text = schedlab(&["host", "--probe", "--format", "json"]).good();
     serde_json::from_str(&text).expect("JSON")
@@ -92,7 +92,7 @@ fn what_is_wrong_is_refused_before_anything_runs() {
     schedlab(&["host", &hogs, "--duration", "0"]).error(&["hogs.json: a run of 0 s"]);
     schedlab(&["host", &hogs, "--duration", "1", "--runs", "3", "--tries", "2"])
         .error(&["--tries 2", "at least 3"]);
-    // Options that would have no effect are none.
+    // Options without effect are refused.
     for (alone, other) in [
         ("--probe", "--out=x.json"),
         ("--probe", "--runs=2"),
@@ -106,8 +106,8 @@ fn what_is_wrong_is_refused_before_anything_runs() {
         scratch.file("group.json", r#"{"tasks": {"H": {"taskgroup": "/g", "loop": 1, "run": 1}}}"#);
     schedlab(&["host", &group, "--group", "none"]).error(&["leave out --group none"]);
     let there = scratch.file("notes.txt", "mine");
-    schedlab(&["host", &hogs, "--duration", "1", "--out", &there]).error(&["not written over"]);
-    assert_eq!(fs::read_to_string(&there).expect("it is there"), "mine");
+    schedlab(&["host", &hogs, "--duration", "1", "--out", &there]).error(&["not overwritten"]);
+    assert_eq!(fs::read_to_string(&there).expect("the file exists"), "mine");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn names_do_not_break_lines() {
     assert!(text.contains("task a\\nb: 1 threads"), "{text}");
 }
 
-/// More threads than two CPUs could wake every ms are made all the same.
+/// More threads than two CPUs could wake every ms can be made.
 #[test]
 fn a_thousand_threads_begin() {
     let _alone = alone();
@@ -153,11 +153,11 @@ fn a_thousand_threads_begin() {
     assert_eq!(only_placement(&result)["tasks"].as_object().expect("tasks").len(), 1000);
 }
 
-/// The result of a run, if it was not refused for what this host is.
-fn result(ran: Ran, path: &str) -> Value {
+/// Returns the result of a run, unless this host makes it impossible.
+fn result(ran: Outcome, path: &str) -> Value {
     assert!(ran.status == 0 || ran.status == 3, "{}{}", ran.stdout, ran.stderr);
     assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
-    serde_json::from_str(&fs::read_to_string(path).expect("it was written")).expect("JSON")
+    serde_json::from_str(&fs::read_to_string(path).expect("the file was written")).expect("JSON")
 }
 
 fn only_placement(result: &Value) -> &Value {
@@ -181,12 +181,12 @@ fn a_workload_runs_on_the_host() {
     assert_eq!(result["scenario"]["global"]["duration"], 0.4);
     let placement = only_placement(&result);
     let tasks = placement["tasks"].as_object().expect("tasks");
-    // Threads that were forked, too.
+    // Includes forked threads.
     assert_eq!(tasks.len(), 16, "{:?}", tasks.keys());
     let times = |task: &str, figure: &str| {
         tasks[task][figure]["median"].as_u64().unwrap_or_else(|| panic!("{task} {figure}"))
     };
-    // What a finite task burns does not depend on when it runs. (More it may be: system calls.)
+    // The CPU time of a finite task does not depend on when it runs. (System calls may add to it.)
     assert!(times("short-0", "cpu_ns") >= 20_000_000 * 99 / 100);
     assert!(times("hog-0", "phase_loops") > 0);
     if may(&probed(), "switches of own threads") {
@@ -222,7 +222,7 @@ fn threads_can_begin_by_being_made() {
     assert_eq!(placement["tasks"]["a-2"]["phase_loops"]["median"], 2);
 }
 
-/// Directories of groups that are named for this process number.
+/// Returns the directories of groups that are named for this process number.
 fn groups_of(process: u32) -> Vec<PathBuf> {
     fn look(directory: &Path, name: &str, depth: u32, found: &mut Vec<PathBuf>) {
         let Ok(entries) = fs::read_dir(directory) else { return };
@@ -239,14 +239,14 @@ fn groups_of(process: u32) -> Vec<PathBuf> {
     found
 }
 
-/// The processes that this one has started.
+/// Returns the child processes of a process.
 fn children(process: u32) -> Vec<u32> {
     let path = format!("/proc/{process}/task/{process}/children");
     let text = fs::read_to_string(path).unwrap_or_default();
     text.split_ascii_whitespace().filter_map(|number| number.parse().ok()).collect()
 }
 
-/// Whether a process is there and no zombie.
+/// Returns whether a process exists and is not a zombie.
 fn lives(process: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
@@ -261,7 +261,7 @@ fn within(what: &str, patience: Duration, there: impl Fn() -> bool) {
     }
 }
 
-/// A long run that has begun, and its runner's number.
+/// Starts a long run, and returns it with its runner's process id.
 fn started(file: &str) -> (Child, u32) {
     let mut command = support::command(&["host", file, "--runs", "1", "--tries", "1"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -271,8 +271,8 @@ fn started(file: &str) -> (Child, u32) {
         fs::read_dir(format!("/proc/{runner}/task")).map_or(0, |entries| entries.count())
     };
     let runner = || children(process).into_iter().find(|&runner| threads(runner) >= 4);
-    within("the threads are there", Duration::from_secs(60), || runner().is_some());
-    (child, runner().expect("it was there"))
+    within("the threads exist", Duration::from_secs(60), || runner().is_some());
+    (child, runner().expect("the runner exists"))
 }
 
 const LONG: &str = r#"{"global": {"duration": 300}, "tasks": {
@@ -280,7 +280,7 @@ const LONG: &str = r#"{"global": {"duration": 300}, "tasks": {
 
 fn kill(process: u32, signal: &str) {
     let status = Command::new("kill").args([signal, &process.to_string()]).status();
-    assert!(status.expect("kill is there").success());
+    assert!(status.expect("kill starts").success());
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn nothing_is_left_when_the_runner_is_killed() {
         skipped("that groups are removed; this user may make none");
     }
     kill(runner, "-KILL");
-    let ran = ran(child.wait_with_output().expect("it ends"));
+    let ran = ran(child.wait_with_output().expect("the program ends"));
     ran.error(&["the runner was ended by signal 9"]);
     assert!(!lives(runner));
     assert_eq!(groups_of(process), [""; 0].map(PathBuf::from));
@@ -309,7 +309,7 @@ fn nothing_is_left_after_an_interrupt() {
         let (child, runner) = started(&file);
         let process = child.id();
         kill(process, signal);
-        let ran = ran(child.wait_with_output().expect("it ends"));
+        let ran = ran(child.wait_with_output().expect("the program ends"));
         assert_eq!(ran.status, 130, "{}", ran.stderr);
         assert!(ran.stderr.contains("nothing is left behind"), "{}", ran.stderr);
         assert!(!lives(runner));
@@ -325,9 +325,9 @@ fn the_threads_end_with_the_program_whatever_ends_it() {
     let (mut child, runner) = started(&file);
     let process = child.id();
     kill(process, "-KILL");
-    child.wait().expect("it ends");
+    child.wait().expect("the program ends");
     within("the runner ends", Duration::from_secs(60), || !lives(runner));
-    // What it could not remove any more, the next removes.
+    // The next run removes what this one could not.
     schedlab(&["host", "--probe"]).good();
     assert_eq!(groups_of(process), [""; 0].map(PathBuf::from));
 }

@@ -1,13 +1,13 @@
-//! What `schedlab host` is asked on a quiet machine: amounts of CPU time, slices, noise, as root
-//! and as a user without capabilities. Ignored, as it says of the machine as much as of the
-//! program:
+//! Figures of `schedlab host` on a quiet machine: amounts of CPU time, slices, noise, as root and
+//! as a user without capabilities. Ignored by default, because they depend on the machine as much
+//! as on the program:
 //!
 //! ```sh
 //! cargo test --release -p schedlab --test host_figures -- --ignored --nocapture
 //! ```
 //!
-//! It prints each figure beside its bound, and fails if one is missed. Needs Linux 6.12, two CPUs,
-//! root, `setpriv`, and that others load the machine with less than 1.
+//! It prints each figure with its bound, and fails if one is missed. Requires Linux 6.12, two CPUs,
+//! root, `setpriv`, and a load of less than 1 from other processes.
 #![cfg(all(feature = "host", target_os = "linux"))]
 
 use serde_json::{Value, json};
@@ -36,11 +36,11 @@ fn workloads() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// CPU time that a finite task asks for, ns.
+/// CPU time that a finite task requires, ns.
 const FINITE: [(&str, f64); 3] = [("a-0", 120e6), ("b-0", 200e6), ("c-0", 80e6)];
 
-/// What a switch may be charged to another thread than its slices say, at most, ns: interrupt,
-/// wakeup, and the switch itself.
+/// Maximum time of a switch that the kernel may charge to a thread other than the one whose slice
+/// contains it, ns: interrupt, wakeup, and the switch itself.
 const SWITCH_NS: f64 = 10_000.0;
 
 struct Bounds {
@@ -58,12 +58,12 @@ impl Bounds {
 
 fn folder() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("schedlab-figures-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("there is a place for files");
+    fs::create_dir_all(&folder).expect("a directory for files");
     folder
 }
 
 fn output(mut command: Command) -> Output {
-    command.output().expect("it runs")
+    command.output().expect("a running process")
 }
 
 fn host(args: &[&str]) -> Output {
@@ -72,7 +72,7 @@ fn host(args: &[&str]) -> Output {
     output(command)
 }
 
-/// The same by a user without any capability.
+/// Runs it as a user without any capability.
 fn host_as_user(program: &Path, args: &[&str]) -> Output {
     let mut command = Command::new("setpriv");
     command
@@ -92,7 +92,7 @@ fn document(output: &Output) -> Value {
 
 fn placement(document: &Value) -> &Value {
     let all = document["placements"].as_object().expect("placements");
-    all.values().next().expect("there is one")
+    all.values().next().expect("a placement")
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn figures_of_a_quiet_machine() {
     let load: f64 = load.split(' ').next().and_then(|one| one.parse().ok()).unwrap_or(f64::MAX);
     if load >= 1.0 && std::env::var_os("SCHEDLAB_FIGURES").is_none_or(|it| it != "anyway") {
         println!(
-            "SKIPPED, LOUDLY: the load of this machine is {load}, and these figures are of a quiet \
-             one (below 1); SCHEDLAB_FIGURES=anyway measures all the same"
+            "SKIPPED, LOUDLY: the load of this machine is {load}, and these figures require a quiet \
+             one (below 1); SCHEDLAB_FIGURES=anyway measures nevertheless"
         );
         return;
     }
@@ -112,7 +112,7 @@ fn figures_of_a_quiet_machine() {
     for (name, tasks) in workloads() {
         let path = folder.join(format!("{name}.json"));
         let file = json!({"global": {"duration": 2}, "tasks": tasks}).to_string();
-        fs::write(&path, file).expect("it is written");
+        fs::write(&path, file).expect("the file is written");
         let path = path.display().to_string();
         let ran = host(&[&path, "--cpus", "0", "--runs", "5", "--tries", "5", "--format", "json"]);
         let measured = document(&ran);
@@ -120,14 +120,13 @@ fn figures_of_a_quiet_machine() {
         let runs = of["repetitions"].as_array().expect("repetitions");
         let quiet = runs.iter().filter(|run| run["quiet"] == true).count();
         bounds.ask(&format!("{name}: quiet runs"), format!("{quiet} of 5 (3)"), quiet >= 3);
-        // Slices are those of one run: its account is what they are compared with. What a wakeup
-        // takes before the switch the kernel charges to the thread that wakes; so of single
-        // threads that sleep often less is asked than of all together.
+        // Slices belong to one run, and are compared with its account. The kernel charges the time
+        // of a wakeup before the switch to the waking thread; so bounds are wider for single
+        // threads that sleep often than for all together.
         let trace = &of["trace"];
         let place = trace["repetition"].as_u64().expect("the trace is of a run") as usize;
-        let account = |task: &str| {
-            runs[place]["tasks"][task]["cpu_ns"].as_f64().expect("the kernel's account")
-        };
+        let account =
+            |task: &str| runs[place]["tasks"][task]["cpu_ns"].as_f64().expect("an account");
         let mut by_task = std::collections::BTreeMap::<String, (f64, f64)>::new();
         for slice in trace["slices"].as_array().expect("slices") {
             let length = slice[2].as_f64().expect("an end") - slice[1].as_f64().expect("a start");
@@ -138,13 +137,13 @@ fn figures_of_a_quiet_machine() {
             let cpu_ns = account(task);
             let bound = 0.5 + SWITCH_NS * slices / cpu_ns * 100.0;
             let off = (sum_ns / cpu_ns - 1.0).abs() * 100.0;
-            let what = format!("{name}: slices of {task} beside schedstat");
+            let what = format!("{name}: slices of {task} against schedstat");
             bounds.ask(&what, format!("{off:.2} % off ({bound:.2})"), off <= bound);
         }
         let sum_ns: f64 = by_task.values().map(|&(sum_ns, _)| sum_ns).sum();
         let cpu_ns: f64 = by_task.keys().map(|task| account(task)).sum();
         let off = (sum_ns / cpu_ns - 1.0).abs() * 100.0;
-        let what = format!("{name}: all slices beside schedstat");
+        let what = format!("{name}: all slices against schedstat");
         bounds.ask(&what, format!("{off:.2} % off (0.5)"), off <= 0.5);
         if name == "finite" {
             for (task, wanted) in FINITE {
@@ -162,9 +161,9 @@ fn figures_of_a_quiet_machine() {
             }
         }
     }
-    // As a user without capabilities. (What cargo built may lie where the user cannot look.)
+    // As a user without capabilities, who may not be able to read the build directory.
     let program = folder.join("schedlab");
-    fs::copy(env!("CARGO_BIN_EXE_schedlab"), &program).expect("it is copied");
+    fs::copy(env!("CARGO_BIN_EXE_schedlab"), &program).expect("the program is copied");
     let probe = document(&host_as_user(&program, &["--probe", "--format", "json"]));
     let right = |what: &str| {
         let rights = probe["rights"].as_array().expect("rights");
@@ -188,11 +187,11 @@ fn figures_of_a_quiet_machine() {
     bounds.ask("user: slices of hogs of nice 0 and 5", slices.to_string(), slices > 0);
     let fifo = folder.join("fifo.json");
     let text = r#"{"tasks": {"F": {"policy": "SCHED_FIFO", "priority": 5, "loop": 1, "run": 5}}}"#;
-    fs::write(&fifo, text).expect("it is written");
+    fs::write(&fifo, text).expect("the file is written");
     let ran = host_as_user(&program, &[&fifo.display().to_string()]);
     let said = String::from_utf8_lossy(&ran.stderr);
     let holds = ran.status.code() == Some(2) && said.contains("setcap cap_sys_nice+ep");
     bounds.ask("user: FIFO is refused with the way out", ran.status.to_string(), holds);
-    fs::remove_dir_all(&folder).expect("nothing is left behind");
+    fs::remove_dir_all(&folder).expect("the directory can be removed");
     assert_eq!(bounds.missed, Vec::<String>::new());
 }

@@ -1,5 +1,5 @@
-//! Runs a scheduler of one's own beside the built-in ones, or checks it in random worlds.
-//! docs/tutorial.md goes through it.
+//! Runs a custom scheduler next to the built-in ones, or checks it in random worlds.
+//! docs/tutorial.md explains it.
 //!
 //! ```text
 //! my_scheduler FILE [--cpus N] [--timeline] [SCHEDULER...]

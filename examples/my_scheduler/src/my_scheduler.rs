@@ -2,10 +2,7 @@
 //! at its front; after 10 ms a task goes to the end again. Nice values and affinity are ignored.
 
 use crate::rules::{FIRST, GO_ON};
-use schedlab::scheduler::{
-    BlockReason, CpuId, Inspect, Parent, Platform, Question, Scheduler, TaskAttr,
-};
-use schedlab::scheduler::{TaskId, TaskTable, Waker};
+use schedlab::scheduler::*;
 use std::collections::VecDeque;
 
 /// Time that a task runs while others wait, ns. Checked at ticks: it can be up to one tick longer.

@@ -19,7 +19,7 @@ use schedlab_workload::close_names;
 use std::io::Write;
 use std::path::Path;
 
-/// So many tasks at once take long.
+/// Number of simultaneous tasks above which a run takes long.
 const MANY_TASKS: u64 = 50_000;
 
 /// Runs a benchmark, once or as a sweep.
@@ -31,10 +31,10 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
         write_plan(path, &prepared.plan())?;
         return Ok(Status::Good);
     }
-    let sweep = prepared.sweep().ok_or_else(|| "it is no benchmark".to_string())?;
+    let sweep = prepared.sweep().ok_or_else(|| "the plan contains no benchmark".to_string())?;
     if command.common.plot.is_some() && !sweep.has_axis() {
         let message =
-            "--plot: there is one point only; give a list for a parameter, as --NAME 10,20,30";
+            "--plot: there is only one point; give a list for a parameter, such as --NAME 10,20,30";
         return Err(Failure::Message(message.into()));
     }
     if let Some(path) = &command.common.plot {
@@ -51,8 +51,7 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
     warn(&report);
     let figure = figure(&report, command.common.figure.as_deref())?;
     if sweep.has_axis() && figure.is_none() {
-        let message =
-            format!("{}: all runs were ended before there was a result", report.benchmark);
+        let message = format!("{}: all runs ended before there was a result", report.benchmark);
         return Err(Failure::Message(message));
     }
     if let Some(path) = &command.common.plot {
@@ -81,12 +80,13 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
     Ok(if failed { Status::Error } else { Status::Good })
 }
 
-/// The plan that the command line names, with its file's name, or that it makes.
+/// Returns the plan that the command line names, with its file's name, or the plan that the options
+/// describe.
 fn plan(command: &BenchCommand) -> Result<(Plan, Option<String>), Failure> {
     let common = &command.common;
     let load = match &command.subject {
         Subject::Load(load) => load.clone(),
-        Subject::Plan { file, beside } => return planned(file, beside),
+        Subject::Plan { file, changes } => return planned(file, changes),
     };
     let scx = common.scx();
     let schedulers = scx.apply(common.schedulers.clone())?;
@@ -109,10 +109,10 @@ fn plan(command: &BenchCommand) -> Result<(Plan, Option<String>), Failure> {
     Ok((plan, None))
 }
 
-/// The plan in `file`. Options that would contradict it are refused.
-fn planned(file: &Path, beside: &[&str]) -> Result<(Plan, Option<String>), Failure> {
+/// Reads the plan in `file`. Options that contradict it are refused.
+fn planned(file: &Path, changes: &[String]) -> Result<(Plan, Option<String>), Failure> {
     let Source { file, text } = files::read(file)?;
-    if let Some(option) = beside.first() {
+    if let Some(option) = changes.first() {
         return Err(Failure::Message(contradiction(&file, option)));
     }
     let plan = Plan::parse(&file, &text).map_err(|error| error.to_string())?;
@@ -143,7 +143,7 @@ fn run(sweep: &Sweep, common: &Common) -> Result<BenchReport, Failure> {
     })
 }
 
-/// Says what users should know about the runs, once for runs of the same point.
+/// Prints warnings of the runs, once for runs of the same point.
 fn warn(report: &BenchReport) {
     for point in &report.points {
         if let Some(warning) = point.runs.iter().find_map(|run| run.warning.as_ref()) {
@@ -152,7 +152,8 @@ fn warn(report: &BenchReport) {
     }
 }
 
-/// The figure to show: the one asked for, or the benchmark's first; none if it came to no result.
+/// Returns the figure to show: the requested one, or the benchmark's first; `None` without a
+/// result.
 fn figure(report: &BenchReport, asked: Option<&str>) -> Result<Option<String>, Failure> {
     let names = report.figure_names();
     let Some(asked) = asked else {
@@ -165,7 +166,7 @@ fn figure(report: &BenchReport, asked: Option<&str>) -> Result<Option<String>, F
     }
     let close = close_names(asked, names.iter().copied());
     let hint = match close.as_slice() {
-        [] => format!("there are {}", names.join(", ")),
+        [] => format!("the figures are {}", names.join(", ")),
         close => format!("did you mean \"{}\"?", close.join("\" or \"")),
     };
     Err(Failure::Message(format!("--figure: there is no figure \"{asked}\"; {hint}")))
@@ -182,7 +183,7 @@ fn print_sweep(report: &BenchReport, figure: &str, output: &mut Output) -> Resul
     Ok(())
 }
 
-/// What the real program prints under each scheduler, and the figures side by side.
+/// Prints the output of the real program under each scheduler, and the figures side by side.
 fn print_point(report: &BenchReport, output: &mut Output) -> Result<(), Failure> {
     let style = style();
     let points: Vec<&BenchPoint> = report.points.iter().collect();
@@ -202,7 +203,7 @@ fn print_point(report: &BenchReport, output: &mut Output) -> Result<(), Failure>
     Ok(())
 }
 
-/// A heading in a line.
+/// Formats a heading within a line.
 fn rule(title: &str, style: Style) -> String {
     let line = if style.unicode { "─" } else { "-" };
     format!(

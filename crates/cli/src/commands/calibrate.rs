@@ -11,7 +11,7 @@ use schedlab_papers::calibration::{Calibration, Progress, text};
 use std::io::Write;
 use std::sync::Mutex;
 
-/// Fits a machine's numbers to measurements.
+/// Fits the costs of a machine to measurements.
 pub fn calibrate(args: &CalibrateArgs, output: &mut Output) -> Result<Status, Failure> {
     let Source { file: name, text: content } = files::read(&args.file)?;
     let calibration = Calibration::read(&name, &content).map_err(|error| error.to_string())?;
@@ -23,7 +23,7 @@ pub fn calibrate(args: &CalibrateArgs, output: &mut Output) -> Result<Status, Fa
         })?;
     }
     complain("note: a calibration simulates every measurement many times, which takes minutes");
-    // A scheduler that panics is told of as an error of its own.
+    // A scheduler that panics is reported as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
     let spinner = Spinner::new("simulations");
     let best = Mutex::new((0_u32, f64::INFINITY));
@@ -33,7 +33,7 @@ pub fn calibrate(args: &CalibrateArgs, output: &mut Output) -> Result<Status, Fa
             if let Ok(mut best) = best.lock() {
                 *best = (best.0 + 1, best.1.min(off));
                 spinner.say(format!(
-                    "{} sets of values tried, the best off by {:.1} %",
+                    "{} sets of values tried, smallest error {:.1} %",
                     best.0,
                     100.0 * best.1
                 ));

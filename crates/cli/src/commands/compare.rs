@@ -1,4 +1,4 @@
-//! `schedlab compare`: what was measured on a real kernel, beside the simulation.
+//! `schedlab compare`: measurements on a real kernel next to their simulation.
 
 use crate::compare_args::{CompareArgs, CompareFormat, NoiseOption};
 use crate::page;
@@ -10,7 +10,7 @@ use schedlab_compare::{self, Document, Noise, Options, Thresholds};
 use schedlab_lab::{compressed, machines, parallel};
 use std::io::Write as _;
 
-/// Compares.
+/// Compares measurements with simulations.
 pub fn compare(args: &CompareArgs, output: &mut Output) -> Result<Status, Failure> {
     page::check(&args.page, 1)?;
     let machine = match args.machine.as_deref() {
@@ -34,8 +34,8 @@ pub fn compare(args: &CompareArgs, output: &mut Output) -> Result<Status, Failur
         match Document::parse(&file, text)? {
             Some(document) => documents.push(document),
             None => complain(&format!(
-                "note: {file}: results of benchmarks, and no workload that could be simulated; left \
-                 out"
+                "note: {file}: these are results of benchmarks, not of a workload that can be \
+                 simulated; left out"
             )),
         }
     }
@@ -67,7 +67,7 @@ pub fn compare(args: &CompareArgs, output: &mut Output) -> Result<Status, Failur
                 .map(|one| format!("{} of {}", one.placement, one.file))
                 .collect();
             format!(
-                "--report: a page is of one placement; there are {} (--placement names one)",
+                "--report: a page shows one placement; there are {} (--placement selects one)",
                 known.join(", ")
             )
         })?;
@@ -82,7 +82,7 @@ pub fn compare(args: &CompareArgs, output: &mut Output) -> Result<Status, Failur
             output.write_all(text::text(&answer, Form::Markdown, tasks).as_bytes())?;
         }
         CompareFormat::Json => {
-            let json = serde_json::to_string_pretty(&answer).expect("its keys are strings") + "\n";
+            let json = serde_json::to_string_pretty(&answer).expect("all keys are strings") + "\n";
             output.documents().write_all(json.as_bytes())?;
         }
         CompareFormat::Csv => output.documents().write_all(text::csv(&answer).as_bytes())?,

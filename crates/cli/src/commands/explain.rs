@@ -14,49 +14,49 @@ use schedlab_report::shortened;
 
 pub mod words;
 
-use words::Words;
+use words::Explainer;
 
-/// What is to be explained: a moment, a wakeup, or else the longest waits.
+/// Request for an explanation: of a moment, of a wakeup, or else of the longest waits.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
-    /// How things stood at this moment, ns.
+pub struct ExplainRequest<'a> {
+    /// Moment to explain, ns.
     pub at_ns: Option<u64>,
-    /// Only of this task.
+    /// Task to explain; `None`: all.
     pub task: Option<&'a str>,
-    /// Only of this CPU; of a moment.
+    /// CPU to explain, with `at_ns`; `None`: all.
     pub cpu: Option<u32>,
-    /// Where this wakeup went, counted from 1.
+    /// Wakeup to explain, counted from 1.
     pub wakeup: Option<u64>,
-    /// So many of the longest waits; none: one.
+    /// Number of longest waits to explain; `None`: one.
     pub worst: Option<u64>,
 }
 
-/// The explanation of a run of `prepared` under `scheduler`, in words and tables.
+/// Explains a run of `prepared` under `scheduler`, in words and tables.
 ///
 /// # Errors
-/// There is no such task, moment or wakeup; how the run ended badly.
+/// The task, moment or wakeup does not exist, or the run failed.
 pub fn explanation(
-    asked: &Asked<'_>,
+    request: &ExplainRequest<'_>,
     prepared: &Prepared,
     scheduler: &Contender,
     style: Style,
 ) -> Result<String, String> {
-    answer(asked, prepared, scheduler, style).map_err(|failure| match failure {
+    answer(request, prepared, scheduler, style).map_err(|failure| match failure {
         Failure::Message(message) => message,
         Failure::Output(error) => error.to_string(),
     })
 }
 
 fn answer(
-    asked: &Asked<'_>,
+    request: &ExplainRequest<'_>,
     prepared: &Prepared,
     scheduler: &Contender,
     style: Style,
 ) -> Result<String, Failure> {
-    match (asked.at_ns, asked.wakeup, asked.worst) {
-        (Some(at_ns), ..) => at(asked, prepared, scheduler, at_ns, style),
-        (_, Some(number), _) => wakeup(asked, prepared, scheduler, number, style),
-        (_, _, many) => worst(asked, prepared, scheduler, many.unwrap_or(1) as usize, style),
+    match (request.at_ns, request.wakeup, request.worst) {
+        (Some(at_ns), ..) => at(request, prepared, scheduler, at_ns, style),
+        (_, Some(number), _) => wakeup(request, prepared, scheduler, number, style),
+        (_, _, many) => worst(request, prepared, scheduler, many.unwrap_or(1) as usize, style),
     }
 }
 
@@ -71,14 +71,14 @@ pub fn explain(args: &ExplainArgs, output: &mut Output) -> Result<Status, Failur
         prepared.name(),
         crate::terminal::counted(cpus(&prepared) as usize, "CPU")
     );
-    let asked = Asked {
+    let request = ExplainRequest {
         at_ns: args.at,
         task: args.task.as_deref(),
         cpu: args.cpu,
         wakeup: args.wakeup,
         worst: args.worst,
     };
-    let text = answer(&asked, &prepared, scheduler, style())?;
+    let text = answer(&request, &prepared, scheduler, style())?;
     output.write_styled(&format!("{head}\n\n{text}"))?;
     Ok(Status::Good)
 }
@@ -87,23 +87,15 @@ fn cpus(prepared: &Prepared) -> u32 {
     prepared.experiment().map_or(0, |experiment| experiment.config.cpus)
 }
 
-/// The plan that the file is or the options make, and the file's name if it is one.
+/// Identifiers of options that select what is explained.
+const EXPLANATION: [&str; 7] = ["scheduler", "at", "cpu", "task", "wakeup", "worst", "scx_dump"];
+
+/// Returns the plan in the file, with the file's name, or the plan that the options describe.
 fn plan(args: &ExplainArgs) -> Result<(Plan, Option<String>), Failure> {
     let source = files::read(&args.file)?;
     if Plan::is_plan(&source.text) {
-        let given = [
-            ("cpus", args.cpus.is_some()),
-            ("machine", args.machine.is_some()),
-            ("duration", args.duration.is_some()),
-            ("set", !args.set.is_empty()),
-            ("groups", !args.groups.is_empty()),
-            ("group", !args.group.is_empty()),
-            ("timetable", !args.timetable.is_empty()),
-            ("seed", args.seed.is_some()),
-        ];
-        let given = given.iter().find(|(_, given)| *given).map(|(option, _)| *option);
-        if let Some(option) = given.or_else(|| args.scx.of_runs()) {
-            return Err(Failure::Message(crate::plans::contradiction(&source.file, option)));
+        if let Some(option) = args.given.first_option::<ExplainArgs>(&EXPLANATION) {
+            return Err(Failure::Message(crate::plans::contradiction(&source.file, &option)));
         }
         let plan = Plan::parse(&source.file, &source.text).map_err(|error| error.to_string())?;
         return Ok((plan, Some(source.file)));
@@ -134,14 +126,14 @@ fn read_all(paths: &[std::path::PathBuf]) -> Result<Vec<schedlab_lab::plan::Sour
     Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)
 }
 
-/// The one scheduler that is explained.
+/// Returns the one scheduler to explain.
 fn contender<'a>(prepared: &'a Prepared, name: Option<&str>) -> Result<&'a Contender, Failure> {
     let all = prepared.schedulers();
     let is_it = |one: &&Contender| {
         name.is_none_or(|name| one.to_string() == name || one.choice.entry.name == name)
     };
     let named: Vec<&Contender> = match all {
-        // Whatever it was called by (`cfs:sched_latency_ns=6ms`).
+        // The only scheduler may be named differently (`cfs:sched_latency_ns=6ms`).
         [one] => vec![one],
         all => all.iter().filter(is_it).collect(),
     };
@@ -151,17 +143,21 @@ fn contender<'a>(prepared: &'a Prepared, name: Option<&str>) -> Result<&'a Conte
             let of = if several.is_empty() { all.iter().collect() } else { several.to_vec() };
             let names: Vec<String> = of.into_iter().map(Contender::to_string).collect();
             Err(Failure::Message(format!(
-                "one scheduler, with one value of each setting, is explained at a time; say which \
-                 of {}",
+                "one scheduler, with one value of each setting, is explained at a time; choose \
+                 one of {}",
                 names.join(", ")
             )))
         }
     }
 }
 
-/// The task that `--task` names, among a run's.
-fn task(asked: &Asked<'_>, names: &Names, style: Style) -> Result<Option<TaskId>, Failure> {
-    let Some(wanted) = asked.task else { return Ok(None) };
+/// Returns the task of the run that `--task` names.
+fn task(
+    request: &ExplainRequest<'_>,
+    names: &Names,
+    style: Style,
+) -> Result<Option<TaskId>, Failure> {
+    let Some(wanted) = request.task else { return Ok(None) };
     let of_name = |name: &str| names.tasks.iter().position(|task| task == name);
     let found = of_name(wanted).or_else(|| of_name(&format!("{wanted}-0")));
     match found {
@@ -171,7 +167,7 @@ fn task(asked: &Asked<'_>, names: &Names, style: Style) -> Result<Option<TaskId>
             let some: Vec<String> = names.tasks.iter().take(20).map(|name| shown(name)).collect();
             let more = if names.tasks.len() > some.len() { ", ..." } else { "" };
             Err(Failure::Message(format!(
-                "--task: there is no task {}; there are {}{more}",
+                "--task: there is no task {}; the tasks are {}{more}",
                 shown(wanted),
                 some.join(", ")
             )))
@@ -180,32 +176,32 @@ fn task(asked: &Asked<'_>, names: &Names, style: Style) -> Result<Option<TaskId>
 }
 
 fn at(
-    asked: &Asked<'_>,
+    request: &ExplainRequest<'_>,
     prepared: &Prepared,
     scheduler: &Contender,
     at_ns: u64,
     style: Style,
 ) -> Result<String, Failure> {
     let cpus = cpus(prepared);
-    if let Some(cpu) = asked.cpu.filter(|&cpu| cpu >= cpus) {
+    if let Some(cpu) = request.cpu.filter(|&cpu| cpu >= cpus) {
         return Err(Failure::Message(format!(
             "--cpu {cpu}: the machine's CPUs are 0 to {}",
             cpus - 1
         )));
     }
     let mut standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
-    let words = Words::new(&standing.names, style);
+    let words = Explainer::new(&standing.names, style);
     if let Some(ended_ns) = standing.ended_ns {
         return Err(Failure::Message(format!(
-            "--at {}: the run was over at {}",
+            "--at {}: the run ended at {}",
             duration(at_ns, true),
             duration(ended_ns, true)
         )));
     }
     let effort = Effort::default();
-    if let Some(task) = task(asked, &standing.names, style)? {
+    if let Some(task) = task(request, &standing.names, style)? {
         let cpu = standing.tasks.get(task.index()).and_then(|row| row.cpu);
-        if let Some(wrong) = asked.cpu.filter(|&wanted| cpu.is_some_and(|cpu| cpu.0 != wanted)) {
+        if let Some(wrong) = request.cpu.filter(|&wanted| cpu.is_some_and(|cpu| cpu.0 != wanted)) {
             let cpu = cpu.map_or(0, |cpu| cpu.0);
             return Err(Failure::Message(format!(
                 "--cpu {wrong}: {} is on CPU {cpu} then; leave --cpu out",
@@ -217,7 +213,7 @@ fn at(
         }
         return Ok(words.task(&standing, task));
     }
-    let shown = |row: (usize, &OnCpu)| match asked.cpu {
+    let shown = |row: (usize, &OnCpu)| match request.cpu {
         Some(wanted) => row.0 == wanted as usize,
         None => row.1.current.is_some() || !row.1.candidates.is_empty(),
     };
@@ -236,7 +232,7 @@ fn at(
     Ok(text)
 }
 
-/// Brings what a CPU would pick up to date.
+/// Updates the pick that a CPU would make.
 pub fn refresh(
     prepared: &Prepared,
     scheduler: &Contender,
@@ -248,7 +244,7 @@ pub fn refresh(
     Ok(done.map_err(|error| error.to_string())?)
 }
 
-/// The nice value with which `task` would have been picked.
+/// Finds the nice value with which `task` would have been picked.
 pub fn nice(
     prepared: &Prepared,
     scheduler: &Contender,
@@ -262,31 +258,31 @@ pub fn nice(
 }
 
 fn wakeup(
-    asked: &Asked<'_>,
+    request: &ExplainRequest<'_>,
     prepared: &Prepared,
     scheduler: &Contender,
     number: u64,
     style: Style,
 ) -> Result<String, Failure> {
-    let find = |whose, number| {
-        explain::wakeup(prepared, scheduler, whose, number).map_err(|error| error.to_string())
+    let find = |of_task, number| {
+        explain::wakeup(prepared, scheduler, of_task, number).map_err(|error| error.to_string())
     };
     let (mut found, mut seen, names) = find(Whose::All, number)?;
-    let mut whose = String::new();
-    if let Some(task) = task(asked, &names, style)? {
+    let mut of_task = String::new();
+    if let Some(task) = task(request, &names, style)? {
         (found, seen, _) = find(Whose::Of(task), number)?;
-        whose = format!(" of {}", names.task(task));
+        of_task = format!(" of {}", names.task(task));
     }
     match found {
-        Some(wakeup) => Ok(Words::new(&names, style).wakeup(number, &whose, &wakeup)),
+        Some(wakeup) => Ok(Explainer::new(&names, style).wakeup(number, &of_task, &wakeup)),
         None => Err(Failure::Message(format!(
-            "--wakeup {number}: there are {seen} wakeups{whose} in this run"
+            "--wakeup {number}: there are {seen} wakeups{of_task} in this run"
         ))),
     }
 }
 
 fn worst(
-    asked: &Asked<'_>,
+    request: &ExplainRequest<'_>,
     prepared: &Prepared,
     scheduler: &Contender,
     many: usize,
@@ -295,14 +291,14 @@ fn worst(
     let find = |only, many| {
         explain::longest_waits(prepared, scheduler, only, many).map_err(|error| error.to_string())
     };
-    let (mut waits, names) = find(None, if asked.task.is_some() { 0 } else { many })?;
-    if let Some(task) = task(asked, &names, style)? {
+    let (mut waits, names) = find(None, if request.task.is_some() { 0 } else { many })?;
+    if let Some(task) = task(request, &names, style)? {
         waits = find(Some(task), many)?.0;
     }
     if waits.is_empty() {
-        return Ok("Nobody ever waited for a CPU.\n".into());
+        return Ok("No task ever waited for a CPU.\n".into());
     }
-    let words = Words::new(&names, style);
+    let words = Explainer::new(&names, style);
     let all: Vec<String> =
         waits.iter().enumerate().map(|(place, wait)| words.wait(place + 1, wait)).collect();
     Ok(all.join("\n"))

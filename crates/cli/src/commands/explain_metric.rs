@@ -6,7 +6,7 @@ use crate::{Failure, Status};
 use schedlab_measure::catalogue::{self, ALL, Metric, Named, Scope, Statistic};
 use std::io::{self, Write};
 
-/// Says what a metric is, or lists them all.
+/// Explains a metric, or lists them all.
 pub fn explain(args: &ExplainMetricArgs, output: &mut Output) -> Result<Status, Failure> {
     let name = args.name.join(" ");
     if name.is_empty() {
@@ -27,12 +27,12 @@ pub fn explain(args: &ExplainMetricArgs, output: &mut Output) -> Result<Status, 
     Ok(Status::Good)
 }
 
-/// A metric, and which number of a distribution was asked for.
-type Found = (&'static Metric, Option<Statistic>);
+/// A metric, and the requested statistic of a distribution.
+type MetricMatch = (&'static Metric, Option<Statistic>);
 
-/// What goes by this name: one by its id; else all by a title, a field of the JSON document or a
-/// word of paper files.
-fn found(name: &str) -> Vec<Found> {
+/// Finds the metrics of a name: one by its id; otherwise all by a title, a field of the JSON
+/// document or a word of paper files.
+fn found(name: &str) -> Vec<MetricMatch> {
     let of = |named: Named| (named.metric, named.statistic);
     if let Some(metric) = ALL.iter().find(|metric| metric.id == name) {
         return vec![(metric, None)];
@@ -45,7 +45,7 @@ fn found(name: &str) -> Vec<Found> {
         let word = metric.paper.is_some_and(|paper| same(paper.word));
         same(metric.title) || word || same(metric.json)
     });
-    let mut found: Vec<Found> = whole.map(|metric| (metric, None)).collect();
+    let mut found: Vec<MetricMatch> = whole.map(|metric| (metric, None)).collect();
     let statistics = catalogue::every().filter(|named| named.statistic.is_some());
     found.extend(statistics.filter(|named| same(&named.title())).map(of));
     found
@@ -75,11 +75,11 @@ fn write_metric(
         None => {}
     }
     if !metric.help.is_empty() {
-        lines.push(("says", metric.help.into()));
+        lines.push(("meaning", metric.help.into()));
     }
     let places = metric.places();
     let places = if places.is_empty() { "programs only".into() } else { places };
-    lines.push(("stands in", places.replace('`', "")));
+    lines.push(("shown in", places.replace('`', "")));
     if !metric.example.is_empty() {
         lines.push(("example", metric.example.into()));
     }
@@ -96,14 +96,14 @@ fn write_metric(
     Ok(())
 }
 
-/// Where the texts begin.
+/// Column in which the texts begin.
 const INDENT: usize = 14;
 
 fn place_of(metric: &Metric) -> usize {
     ALL.iter().position(|other| other.id == metric.id).unwrap_or(0)
 }
 
-/// `text` in lines of at most `width` columns.
+/// Breaks `text` into lines of at most `width` columns.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -139,7 +139,7 @@ fn shown_id(metric: &Metric) -> String {
     format!("{}{}", metric.id, if metric.distribution { "_STATISTIC" } else { "" })
 }
 
-/// That there is no such metric, and what has a name like it.
+/// Message for an unknown metric, with similar names.
 fn unknown(name: &str) -> String {
     let wanted = name.to_lowercase().replace([' ', '-'], "_");
     let mut names: Vec<(usize, String)> = vec![];
@@ -148,7 +148,7 @@ fn unknown(name: &str) -> String {
         let title = named.title().to_lowercase().replace(' ', "_");
         for (id, shown) in ids.iter().map(|id| (id.as_str(), id)).chain([(&*title, &ids[1])]) {
             let part = wanted.len() > 2 && id.contains(&wanted);
-            // A word that is nearly the one, in a longer name, is a little further off.
+            // A similar word within a longer name counts as a little more distant.
             let words = id.split('_').map(|word| distance(&wanted, word) + 1).min();
             let far = distance(&wanted, id).min(words.unwrap_or(usize::MAX));
             let far = if part { 0 } else { far };
@@ -169,10 +169,10 @@ fn unknown(name: &str) -> String {
     )
 }
 
-/// So many names are proposed.
+/// Maximum number of suggested names.
 const NEAREST: usize = 4;
 
-/// How many letters have to be changed, left out or put in to make `b` of `a`.
+/// Number of letters to change, remove or insert to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(ids("Fairness lag p99"), ["burst_lag"]);
         assert_eq!(ids("totals.jobs"), ["jobs"]);
         assert_eq!(ids("cpu-share"), ["key_cpu_share"]);
-        // A title that several have: all of them.
+        // A title that several metrics share finds all of them.
         assert_eq!(ids("switches"), ["switches"]);
         assert_eq!(ids("idle time"), ["cpu_idle"]);
         assert_eq!(ids("CPU time").len(), ids("cpu TIME").len());

@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The status of a program that was interrupted.
+/// Exit status of an interrupted program.
 const INTERRUPTED: i32 = 130;
 
-/// Measures on the host.
+/// Measures a workload, or costs, on the host.
 pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
     if args.as_runner {
         return Ok(runner::run(io::stdin().lock(), io::stdout().lock()).map(|()| Status::Good)?);
@@ -53,7 +53,7 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
             paranoid.map_or("unknown".into(), |now| now.to_string())
         )));
     }
-    let file = args.file.as_deref().ok_or_else(|| "there is no FILE".to_string())?;
+    let file = args.file.as_deref().ok_or_else(|| "FILE is missing".to_string())?;
     let source = files::read(file)?;
     let options = Options {
         cpus: args.cpus.clone().map(|cpus| cpus.0),
@@ -84,7 +84,7 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
     let outcome = outcome.map_err(ended)?;
     let document = result::document(&prepared, &outcome);
     let written = args.out.as_ref().map(|path| files::write_whole(path, &as_text(&document)));
-    // What took so long to measure is shown even where it cannot be written.
+    // The result of a long measurement is shown even where it cannot be written.
     match args.format {
         HostFormat::Json => {
             output.documents().write_all(as_text(&document).as_bytes())?;
@@ -99,12 +99,12 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
     Ok(if outcome.is_quiet { Status::Good } else { Status::TooNoisy })
 }
 
-/// This program as the process that has the threads.
+/// Returns this program as the process that contains the threads.
 fn this_as_runner() -> Result<Runner, Failure> {
     let arguments = ["host", "--as-runner"].map(OsString::from);
     let this = this_program(arguments.clone())?;
-    // Where the Python package calls this, Python is the program. It names itself by a variable;
-    // the path that it was started by finds the package, and what that leads to may not.
+    // If the Python package calls this function, the program is Python, named by a variable; the
+    // path by which it was started finds the package, and the target of a link may not.
     let is_this = |python: &PathBuf| {
         let of = |path: &Path| path.canonicalize().ok();
         of(python).is_some_and(|python| Some(python) == of(&this.program))
@@ -119,7 +119,7 @@ fn this_as_runner() -> Result<Runner, Failure> {
     })
 }
 
-/// Whether what is there may be written over.
+/// Returns whether an existing file may be overwritten.
 fn is_ours(text: &str) -> bool {
     text.contains(result::FORMAT) || text.contains("schedlab host --measure")
 }
@@ -128,7 +128,7 @@ fn as_text(document: &Value) -> String {
     document.to_string() + "\n"
 }
 
-/// From now on an interrupt is only noted, so that nothing is left behind.
+/// Interrupts are only noted from now on, so that the host is left clean.
 fn listen() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let noted = interrupted.clone();
@@ -182,13 +182,13 @@ fn show_probe(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Sta
     Ok(Status::Good)
 }
 
-/// Each cost is the median of so many repetitions.
+/// Number of repetitions, whose median is each cost.
 const REPETITIONS: u32 = 5;
 
 fn measure(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Status, Failure> {
     let cpus = prepared::cpus(args.cpus.as_ref().map(|cpus| &cpus.0[..]), probe)?;
     if !probe.group.yes {
-        complain(&format!("note: without a group of great weight: {}", probe.group.how));
+        complain(&format!("note: without a heavily weighted group: {}", probe.group.how));
     }
     let interrupted = listen()?;
     let runner = this_as_runner()?;
@@ -199,7 +199,7 @@ fn measure(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Status
     }
     let name = args.out.as_deref().and_then(Path::file_stem);
     let name = name.map_or("this-host".into(), |name| name.to_string_lossy().into_owned());
-    // As much as this program's simulator reads.
+    // Restricted to what this program's simulator reads.
     let with = machine_file::machine_file(&name, &probe.facts, &costs, true);
     let takes_latencies = Description::parse(&name, &with.to_string()).is_ok();
     let file = match takes_latencies {
@@ -207,21 +207,21 @@ fn measure(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Status
         false => machine_file::machine_file(&name, &probe.facts, &costs, false),
     };
     let pretty =
-        |value: &Value| serde_json::to_string_pretty(value).expect("its keys are strings") + "\n";
+        |value: &Value| serde_json::to_string_pretty(value).expect("all keys are strings") + "\n";
     let read = Description::parse(&name, &file.to_string());
-    read.map_err(|error| format!("what was measured makes no machine: {error}"))?;
+    read.map_err(|error| format!("the measurements are not a valid machine: {error}"))?;
     match &args.out {
         Some(path) => {
             files::write_whole(path, &pretty(&file))?;
             write!(output, "{}", summary(&costs, args.format))?;
             complain(&format!("note: the machine's file is {}", path.display()));
             if !takes_latencies {
-                let beside = beside(path);
-                files::write_whole(&beside, &pretty(&latencies(&costs)))?;
+                let latencies_file = latencies_file(path);
+                files::write_whole(&latencies_file, &pretty(&latencies(&costs)))?;
                 complain(&format!(
-                    "note: the simulator has no timer_latency and no idle_timer_latency yet: they \
-                     are in {}",
-                    beside.display()
+                    "note: the simulator does not read timer_latency and idle_timer_latency yet: \
+                     they are in {}",
+                    latencies_file.display()
                 ));
             }
         }
@@ -233,12 +233,12 @@ fn measure(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Status
     Ok(Status::Good)
 }
 
-/// `here.latencies.json`.
-fn beside(path: &Path) -> PathBuf {
+/// File for other measurements: `here.latencies.json` for `here.json`.
+fn latencies_file(path: &Path) -> PathBuf {
     path.with_extension("latencies.json")
 }
 
-/// What the simulator does not read yet, and the rest of what was measured.
+/// Returns the values that the simulator does not read yet, and all other measurements.
 fn latencies(costs: &Costs) -> Value {
     let mut all = serde_json::json!({
         "format": "schedlab-host-latencies/1",
@@ -248,14 +248,14 @@ fn latencies(costs: &Costs) -> Value {
     for (name, table) in machine_file::latency_tables(costs) {
         all[name] = table;
     }
-    all["measured"] = serde_json::to_value(costs).expect("numbers and names");
+    all["measured"] = serde_json::to_value(costs).expect("all keys are strings");
     all
 }
 
-/// What was measured, for people.
+/// Formats the measurements for people.
 fn summary(costs: &Costs, format: HostFormat) -> String {
     if format == HostFormat::Json {
-        return serde_json::to_string(costs).expect("numbers and names") + "\n";
+        return serde_json::to_string(costs).expect("all keys are strings") + "\n";
     }
     let ns = |ns: f64| format!("{ns:.1} ns");
     let mut rows = vec![

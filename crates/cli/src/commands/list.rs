@@ -1,6 +1,7 @@
 //! `schedlab list`.
 
-use crate::args::{ListArgs, ListFormat};
+use crate::args::ListArgs;
+use crate::options::ListFormat;
 use crate::terminal::Output;
 use crate::{Failure, Status};
 use schedlab_core::topology::CPUS_MAX;
@@ -38,7 +39,7 @@ pub fn list(args: &ListArgs, output: &mut Output) -> Result<Status, Failure> {
     Ok(Status::Good)
 }
 
-/// All releases, or those named; a name without a release means all of its releases.
+/// Returns all releases, or the named ones; a name without a release means all of its releases.
 fn chosen(names: &[String]) -> Result<Vec<Choice>, Failure> {
     let all = select::all();
     if names.is_empty() {
@@ -55,7 +56,7 @@ fn chosen(names: &[String]) -> Result<Vec<Choice>, Failure> {
     Ok(chosen)
 }
 
-/// The tunables of a release as they stand on one CPU at its usual HZ.
+/// Returns the tunables of a release, with their values on one CPU at its usual HZ.
 fn tunables(choice: &Choice) -> Vec<Tunable> {
     let needs = select::Needs { cpus: 1, ..select::Needs::default() };
     let built = choice.build(&choice.build_config(&needs));
@@ -67,7 +68,7 @@ fn policies(choice: &Choice) -> String {
     choice.release.policies.iter().map(short).collect::<Vec<_>>().join(" ")
 }
 
-/// A line for each release; the default of each scheduler is its first.
+/// Prints a line for each release; the first release of each scheduler is its default.
 fn write_overview(choices: &[Choice], output: &mut Output) -> Result<(), Failure> {
     let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
     let widest = names.iter().map(String::len).max().unwrap_or(0);
@@ -87,10 +88,10 @@ fn write_overview(choices: &[Choice], output: &mut Output) -> Result<(), Failure
     write!(
         output,
         "\n\
-         checked: agrees with golden schedules of that kernel; derived: from a release that is,\n\
-         by what is known to differ; reconstructed: from descriptions; defined: no kernel had it.\n\
-         The first release of each is its default. `schedlab list NAME` tells all of one: what is\n\
-         particular about each release, policies, HZ, tunables.\n"
+         checked: agrees with golden schedules of that kernel; derived: from a checked release,\n\
+         by the known differences; reconstructed: from descriptions; defined: in no kernel.\n\
+         The first release of each is its default. `schedlab list NAME` describes one:\n\
+         differences between its releases, policies, HZ, tunables.\n"
     )?;
     Ok(())
 }
@@ -137,7 +138,7 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
     Ok(())
 }
 
-/// A machine in a line or two.
+/// Prints a machine in a line or two.
 fn write_machine(machine: &Description, output: &mut Output) -> Result<(), Failure> {
     let Description { name, about, source, topology, hz, tick_phase_ns, costs, numbers } = machine;
     writeln!(output, "{name}: {about}")?;
@@ -167,15 +168,14 @@ fn write_machines(output: &mut Output) -> Result<(), Failure> {
     }
     writeln!(
         output,
-        "{}: equal CPUs, as many as are needed; nothing costs anything",
+        "{}: equal CPUs, as many as needed; all operations are free",
         description::IDEAL
     )?;
-    writeln!(output, "flat-N: N equal CPUs, equally far from each other")?;
+    writeln!(output, "flat-N: N equal CPUs, at equal distances from each other")?;
     Ok(())
 }
 
-/// The scheduling domains that those of the releases build that have any; the others are named
-/// together.
+/// Prints the scheduling domains of the releases that have any; the others are listed together.
 fn write_domains(
     choices: &[Choice],
     machine: &Description,

@@ -1,6 +1,6 @@
-//! `schedlab live`: a policy in the kernel that runs here. What loads it is a program of its own,
-//! `schedlab-live`: it brings libbpf, for which a C compiler and headers are needed, and this
-//! program is to be built with Rust alone.
+//! `schedlab live`: a policy in the running kernel. A separate program, `schedlab-live`, loads it:
+//! it contains libbpf, which needs a C compiler and headers, and this program must build with Rust
+//! alone.
 
 use crate::args::LiveArgs;
 use crate::terminal::Output;
@@ -10,13 +10,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The program that loads.
+/// Name of the loader.
 const LOADER: &str = "schedlab-live";
 
-/// `live --replay LOG` is `scx replay LOG`: a log is replayed by schedulers, of which the loader
-/// knows none.
+/// Rewrites `live --replay LOG` as `scx replay LOG`: schedulers replay a log, and the loader
+/// contains none.
 pub fn replay_is_ours(mut args: Vec<OsString>) -> Vec<OsString> {
-    // Options of the whole program may stand before the command.
+    // Options of the whole program may precede the command.
     let is_option = |arg: &&OsString| arg.to_string_lossy().starts_with('-');
     let at = 1 + args.iter().skip(1).take_while(is_option).count();
     if args.get(at).is_none_or(|arg| arg != "live") {
@@ -33,14 +33,14 @@ pub fn replay_is_ours(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// Hands over to the loader.
+/// Starts the loader.
 pub fn live(args: &LiveArgs, output: &mut Output) -> Result<Status, Failure> {
     let Some(loader) = loader() else {
         return Err(Failure::Message(format!(
             "live: this program cannot load policies into a kernel; {LOADER} does, and is neither \
-             beside it nor in the PATH. From the sources: cargo install --path live (it needs Linux, \
-             a C compiler, and the headers of libelf and zlib: apt-get install gcc libelf-dev \
-             zlib1g-dev pkg-config)"
+             next to it nor in the PATH. From the sources: cargo install --path live (it needs \
+             Linux, a C compiler, and the headers of libelf and zlib: apt-get install gcc \
+             libelf-dev zlib1g-dev pkg-config)"
         )));
     };
     output.flush()?;
@@ -55,7 +55,7 @@ pub fn live(args: &LiveArgs, output: &mut Output) -> Result<Status, Failure> {
     })
 }
 
-/// The loader: beside this program, or where programs are looked for.
+/// Finds the loader: next to this program, or in the PATH.
 fn loader() -> Option<PathBuf> {
     let name = format!("{LOADER}{}", std::env::consts::EXE_SUFFIX);
     let own = std::env::current_exe().ok();

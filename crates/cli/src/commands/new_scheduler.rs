@@ -1,5 +1,5 @@
-//! `schedlab new-scheduler`: the package of a scheduler of one's own, made of
-//! `examples/my_scheduler`, which is in the program.
+//! `schedlab new-scheduler`: creates the package of a new scheduler from `examples/my_scheduler`,
+//! which is part of the program.
 
 use crate::args::NewSchedulerArgs;
 use crate::files::describe_error;
@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
-/// The files of the example.
+/// Files of the example.
 const FILES: [(&str, &str); 6] = [
     ("Cargo.toml", include_str!("../../assets/new_scheduler/Cargo.toml.txt")),
     ("src/main.rs", include_str!("../../assets/new_scheduler/main.rs.txt")),
@@ -20,10 +20,10 @@ const FILES: [(&str, &str); 6] = [
     ("desktop.json", include_str!("../../assets/new_scheduler/desktop.json")),
 ];
 
-/// What the example calls itself.
+/// Name of the example.
 const NAME: &str = "my_scheduler";
 
-/// Words that cannot be the name of a package's module.
+/// Words that cannot name the module of a package.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "core",
     "crate", "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if",
@@ -33,13 +33,13 @@ const KEYWORDS: &[&str] = &[
     "while", "yield",
 ];
 
-/// Writes the package into a directory of its name, whole or not at all.
+/// Writes the package into a directory of its name, completely or not at all.
 pub fn new_scheduler(args: &NewSchedulerArgs, output: &mut Output) -> Result<Status, Failure> {
     let name = &*args.name;
     check_name(name)?;
     let target = PathBuf::from(name);
     if fs::symlink_metadata(&target).is_ok() {
-        let message = format!("{name}: it is there already; give another name, or remove it");
+        let message = format!("{name}: it already exists; give another name, or remove it");
         return Err(Failure::Message(message));
     }
     let source = source(args.schedlab.as_deref())?;
@@ -47,51 +47,51 @@ pub fn new_scheduler(args: &NewSchedulerArgs, output: &mut Output) -> Result<Sta
     let written = write(&unfinished, name, &source)
         .and_then(|()| fs::rename(&unfinished, &target).map_err(|error| (target.clone(), error)));
     if let Err((path, error)) = written {
-        // What could not be written is of no use to anybody.
+        // An incomplete package is useless.
         let _ = fs::remove_dir_all(&unfinished);
         return Err(Failure::Message(describe_error(&path, &error)));
     }
     writeln!(
         output,
-        "{name}: a scheduler with its tests; what it does is in {name}/src/{name}.rs\n\n    \
+        "{name}: a scheduler with its tests; its code is in {name}/src/{name}.rs\n\n    \
          cd {name}\n    \
          cargo run --release -- desktop.json --timeline cfs eevdf\n    \
          cargo run --release -- stress 300\n    \
          cargo test\n\n\
-         schedlab's docs/tutorial.md goes through it."
+         schedlab's docs/tutorial.md explains it."
     )?;
     Ok(Status::Good)
 }
 
-/// That it can be a package, a module and a scheduler's name.
+/// Checks that the name is valid for a package, a module and a scheduler.
 fn check_name(name: &str) -> Result<(), Failure> {
     let wrong = |what: &str| Failure::Message(format!("{name}: {what}"));
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(letters) {
         return Err(wrong(
-            "a name has small letters, digits and _, and begins with a letter, as my_scheduler",
+            "a name consists of small letters, digits and _, and begins with a letter, e.g. \
+             my_scheduler",
         ));
     }
     if KEYWORDS.contains(&name) || name.starts_with("schedlab") {
-        return Err(wrong("Rust or schedlab has that name for something else; give another"));
+        return Err(wrong("Rust or schedlab already uses this name; give another"));
     }
     if select::choose(&[name]).is_ok() {
-        return Err(wrong("schedlab has a scheduler of that name; give another"));
+        return Err(wrong("schedlab already has a scheduler of this name; give another"));
     }
     Ok(())
 }
 
-/// Where the package gets schedlab from: what stands in `Cargo.toml` before a crate's name, and
-/// whether it is a path.
-struct From {
+/// Origin of schedlab for the package: a path, or the address of a repository.
+struct SchedlabSource {
     place: String,
     is_path: bool,
 }
 
-impl From {
-    /// The dependency on the library, as `Cargo.toml` states it.
+impl SchedlabSource {
+    /// Returns the dependency on the library, as `Cargo.toml` states it.
     fn dependency(&self) -> String {
-        // Strings of TOML are those of JSON, so far as paths and addresses need them.
+        // TOML has the same strings as JSON, as far as paths and addresses need them.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let place = match self.is_path {
             true => format!("path = {}", quoted(&format!("{}/schedlab", self.place))),
@@ -101,28 +101,29 @@ impl From {
     }
 }
 
-/// The repository that was named, or the one in which the package will lie.
-fn source(named: Option<&str>) -> Result<From, Failure> {
+/// Returns the repository that was named, or the one that will contain the package.
+fn source(named: Option<&str>) -> Result<SchedlabSource, Failure> {
     let Some(named) = named else {
-        let here = std::env::current_dir().map_err(|error| format!("where is this? {error}"))?;
+        let here = std::env::current_dir()
+            .map_err(|error| format!("the current directory is unknown: {error}"))?;
         for (up, directory) in here.ancestors().enumerate() {
             if is_repository(directory) {
-                // From within the package's own directory.
+                // Relative to the package's own directory.
                 let place = format!("{}crates", "../".repeat(up + 1));
-                return Ok(From { place, is_path: true });
+                return Ok(SchedlabSource { place, is_path: true });
             }
         }
-        let message = "where is schedlab? This directory lies in no clone of it; name one, or the \
-                       address of its repository: --schedlab PATH|URL";
+        let message = "schedlab was not found: this directory is in no clone of it; name one, or \
+                       the address of its repository: --schedlab PATH|URL";
         return Err(Failure::Message(message.into()));
     };
     if named.contains("://") || named.starts_with("git@") {
-        return Ok(From { place: named.into(), is_path: false });
+        return Ok(SchedlabSource { place: named.into(), is_path: false });
     }
     let path = Path::new(named);
     if !is_repository(path) {
         let message = format!(
-            "--schedlab {named}: that is no clone of schedlab; it must contain crates/schedlab"
+            "--schedlab {named}: this is not a clone of schedlab; it must contain crates/schedlab"
         );
         return Err(Failure::Message(message));
     }
@@ -130,7 +131,7 @@ fn source(named: Option<&str>) -> Result<From, Failure> {
         Some(Component::RootDir | Component::Prefix(_)) => path.join("crates"),
         _ => Path::new("..").join(path).join("crates"),
     };
-    Ok(From { place: place.display().to_string(), is_path: true })
+    Ok(SchedlabSource { place: place.display().to_string(), is_path: true })
 }
 
 fn is_repository(directory: &Path) -> bool {
@@ -139,7 +140,11 @@ fn is_repository(directory: &Path) -> bool {
 }
 
 /// Writes all files below `directory`.
-fn write(directory: &Path, name: &str, source: &From) -> Result<(), (PathBuf, std::io::Error)> {
+fn write(
+    directory: &Path,
+    name: &str,
+    source: &SchedlabSource,
+) -> Result<(), (PathBuf, std::io::Error)> {
     let at = |path: &Path| {
         let path = path.to_path_buf();
         move |error| (path, error)
@@ -154,8 +159,8 @@ fn write(directory: &Path, name: &str, source: &From) -> Result<(), (PathBuf, st
     fs::write(&path, "/target\n").map_err(at(&path))
 }
 
-/// A file of the example as it is in the package `name`.
-fn filled(file: &str, text: &str, name: &str, source: &From) -> String {
+/// Returns a file of the example as it is in the package `name`.
+fn filled(file: &str, text: &str, name: &str, source: &SchedlabSource) -> String {
     let mut text = text.to_string();
     for (old, new) in replacements(file, name, source) {
         text = text.replace(&old, &new);
@@ -163,8 +168,8 @@ fn filled(file: &str, text: &str, name: &str, source: &From) -> String {
     text
 }
 
-/// What is replaced in a file, and by what.
-fn replacements(file: &str, name: &str, source: &From) -> Vec<(String, String)> {
+/// Returns the replacements in a file.
+fn replacements(file: &str, name: &str, source: &SchedlabSource) -> Vec<(String, String)> {
     let camel: String = name
         .split('_')
         .map(|word| word[..word.len().min(1)].to_uppercase() + &word[word.len().min(1)..])
@@ -175,21 +180,23 @@ fn replacements(file: &str, name: &str, source: &From) -> Vec<(String, String)> 
     match file {
         "Cargo.toml" => {
             let path = "{ path = \"../../crates/schedlab\", default-features = false }";
-            let about = "# A scheduler of one's own, run beside the built-in ones: \
-                         docs/tutorial.md goes through it.";
-            let mut all = vec![pair(about, "# A scheduler, run beside those of schedlab.")];
+            let about = "# A custom scheduler, run next to the built-in ones: \
+                         docs/tutorial.md explains it.";
+            let mut all =
+                vec![pair(about, "# A scheduler, run next to the built-in ones of schedlab.")];
             all.push((path.into(), source.dependency()));
             all.push(pair("license = \"MIT OR Apache-2.0\"\n", ""));
             all.push(pair(
-                "# Not a member of the main workspace: it uses schedlab as any other program would.",
-                "# Of no workspace but its own.",
+                "# Not a member of the main workspace: it uses schedlab as any other program \
+                 would.",
+                "# A workspace of its own.",
             ));
             all.extend([pair(NAME, name)]);
             all
         }
         "src/main.rs" => {
             let mut all = vec![
-                pair("docs/tutorial.md goes", "schedlab's docs/tutorial.md goes"),
+                pair("docs/tutorial.md explains", "schedlab's docs/tutorial.md explains"),
                 pair("Cow::Borrowed(\"mine\")", &format!("Cow::Borrowed(\"{name}\")")),
                 pair("Cow::Borrowed(\"My scheduler\")", &format!("Cow::Borrowed(\"{title}\")")),
                 pair("\"/../../examples/desktop.json\"", "\"/desktop.json\""),
@@ -205,7 +212,7 @@ fn replacements(file: &str, name: &str, source: &From) -> Vec<(String, String)> 
     }
 }
 
-/// The example's test of its own length, which is no demand on others.
+/// Test of the example's own length, which does not apply to other schedulers.
 const LENGTH_TEST: &str = "
     #[test]
     fn it_is_less_than_a_hundred_lines() {
@@ -219,10 +226,10 @@ mod tests {
 
     #[test]
     fn everything_that_is_to_be_replaced_is_there() {
-        let source = From { place: "../crates".into(), is_path: true };
+        let source = SchedlabSource { place: "../crates".into(), is_path: true };
         for (file, text) in FILES {
             for (old, _) in replacements(file, "my_own", &source) {
-                // Not every file has every name.
+                // Not every file contains every name.
                 let is_name = [NAME, "MyScheduler"].contains(&&*old);
                 assert!(is_name || text.contains(&old), "{file} has no {old:?}");
             }
@@ -243,10 +250,11 @@ mod tests {
 
     #[test]
     fn addresses_and_paths_are_dependencies() {
-        let git = From { place: "https://example.org/schedlab.git".into(), is_path: false };
+        let git =
+            SchedlabSource { place: "https://example.org/schedlab.git".into(), is_path: false };
         let expected = r#"{ git = "https://example.org/schedlab.git", default-features = false }"#;
         assert_eq!(git.dependency(), expected);
-        let path = From { place: "/a \"b\"/crates".into(), is_path: true };
+        let path = SchedlabSource { place: "/a \"b\"/crates".into(), is_path: true };
         let expected = r#"{ path = "/a \"b\"/crates/schedlab", default-features = false }"#;
         assert_eq!(path.dependency(), expected);
     }

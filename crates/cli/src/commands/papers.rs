@@ -32,10 +32,10 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
         return Ok(Status::Good);
     }
     if let Some(path) = &args.report {
-        // Better now than after minutes of simulation.
+        // Checked now, before minutes of simulation.
         if is_page(path) {
             check(path)?;
-            check_replaceable(path, "--report", "of an earlier report", is_our_page)?;
+            check_replaceable(path, "--report", "part of an earlier report", is_our_page)?;
         } else {
             fs::create_dir_all(path).map_err(|error| describe_error(path, &error))?;
             check_report(path, chosen.iter().map(|file| file.id.as_str()))?;
@@ -43,7 +43,7 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
     }
     let threads = args.threads.unwrap_or_else(parallel::cores);
     if args.ids.is_empty() && !args.reduced && args.from.is_none() {
-        complain("note: all experiments take minutes (some of them: name their ids; --list)");
+        complain("note: all experiments take minutes (to run some, give their ids; see --list)");
     }
     let mut progress = None;
     let ran = catalogue.run(&chosen, args.reduced, threads, |_, of| {
@@ -60,7 +60,7 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
         writeln!(output, "{}", text::summary(&outcomes))?;
     }
     if let Some(path) = args.report.as_ref().filter(|_| !outcomes.is_empty()) {
-        // Of some experiments only, it would be of no interest which ranges the others leave out.
+        // Of a selection of experiments, the ranges that others leave out are of no interest.
         let forgotten = if args.ids.is_empty() { catalogue.forgotten() } else { vec![] };
         let page = Page {
             outcomes: &outcomes,
@@ -91,8 +91,8 @@ pub fn papers(args: &PapersArgs, output: &mut Output) -> Result<Status, Failure>
     Ok(if outcomes.iter().any(missed) { Status::Bad } else { Status::Good })
 }
 
-/// Reads the experiments of a directory, in the order of their names, its `data/targets.csv`, and
-/// its `data/contradictions.toml` if there is one.
+/// Reads the experiments of a directory, in the order of their names, with its `data/targets.csv`,
+/// and `data/contradictions.toml` if it exists.
 fn read(directory: &Path) -> Result<Catalogue, Failure> {
     let mut paths = vec![];
     for entry in fs::read_dir(directory).map_err(|error| describe_error(directory, &error))? {
@@ -104,9 +104,7 @@ fn read(directory: &Path) -> Result<Catalogue, Failure> {
     paths.sort();
     if paths.is_empty() {
         let directory = directory.display();
-        return Err(Failure::Message(format!(
-            "{directory}: there is no experiment (*.toml) in it"
-        )));
+        return Err(Failure::Message(format!("{directory}: it contains no experiment (*.toml)")));
     }
     let mut files = vec![];
     for path in &paths {
@@ -130,7 +128,7 @@ fn read(directory: &Path) -> Result<Catalogue, Failure> {
     }
 }
 
-/// Whether `--report` names a page rather than a directory.
+/// Returns whether `--report` names a page rather than a directory.
 fn is_page(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("html"))
 }
@@ -139,11 +137,11 @@ fn is_our_page(text: &str) -> bool {
     text.contains("schedlab papers --report")
 }
 
-/// That no file in `directory` is lost but pages and tables of an earlier report.
+/// Checks that only pages and tables of an earlier report in `directory` would be overwritten.
 fn check_report<'a>(directory: &Path, ids: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let headed = |heading: &'static str| move |text: &str| text.lines().next() == Some(heading);
     let check = |name: &str, is_ours: &dyn Fn(&str) -> bool| {
-        check_replaceable(&directory.join(name), "--report", "of an earlier report", is_ours)
+        check_replaceable(&directory.join(name), "--report", "part of an earlier report", is_ours)
     };
     check("index.html", &is_our_page)?;
     check("verdicts.csv", &headed(text::VERDICTS_HEADING))?;
@@ -156,7 +154,7 @@ fn check_report<'a>(directory: &Path, ids: impl Iterator<Item = &'a str>) -> Res
     Ok(())
 }
 
-/// The page is written last: when it is there, so is all that it points to.
+/// The page is written last: once it exists, so do all files to which it refers.
 fn write_report(directory: &Path, page: &Page) -> Result<(), String> {
     write_whole(&directory.join("verdicts.csv"), &text::verdicts_csv(page.outcomes))?;
     for outcome in page.outcomes {

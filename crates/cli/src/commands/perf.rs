@@ -1,4 +1,4 @@
-//! `schedlab timehist`, `latency`, `map` and `antagonists`: the commands of `perf sched`, over a
+//! `schedlab timehist`, `latency`, `map` and `antagonists`: the commands of `perf sched`, for a
 //! simulated run or a trace.
 
 use crate::perf_args::{AntagonistsArgs, LatencyArgs, MapArgs, TimehistArgs};
@@ -11,12 +11,12 @@ use schedlab_trace::map::Map;
 use schedlab_trace::timehist::{self, Lines, Timehist};
 use std::io::{self, Write};
 
-/// Prints lines as they come. When nobody reads them any more the program is done.
-struct Printed<'a> {
+/// Prints lines as they arrive. The program ends when its output is closed.
+struct LinePrinter<'a> {
     output: &'a mut Output,
 }
 
-impl Lines for Printed<'_> {
+impl Lines for LinePrinter<'_> {
     fn line(&mut self, line: &str) {
         if let Err(error) = self.output.write_all(line.as_bytes()) {
             if error.kind() == io::ErrorKind::BrokenPipe {
@@ -28,7 +28,7 @@ impl Lines for Printed<'_> {
     }
 }
 
-/// A line a slice.
+/// Prints a line for each slice.
 pub fn timehist(args: &TimehistArgs, output: &mut Output) -> Result<Status, Failure> {
     let options = timehist::Options {
         summary_only: args.summary,
@@ -43,16 +43,16 @@ pub fn timehist(args: &TimehistArgs, output: &mut Output) -> Result<Status, Fail
         cpus: args.only_cpus.clone().map_or(vec![], |cpus| cpus.0),
     };
     let shown =
-        args.source.open()?.show(|cpus| Timehist::new(cpus, options, Printed { output }))?;
+        args.source.open()?.show(|cpus| Timehist::new(cpus, options, LinePrinter { output }))?;
     for wanted in args.pid.iter().chain(&args.tid) {
         if !shown.knows(wanted) {
-            return Err(nobody(wanted, shown.names()));
+            return Err(no_such_task(wanted, shown.names()));
         }
     }
     Ok(Status::Good)
 }
 
-/// A row a name, with its delays.
+/// Prints a row for each name, with its delays.
 pub fn latency(args: &LatencyArgs, output: &mut Output) -> Result<Status, Failure> {
     let sort = args.sort.iter().map(|&key| key.into()).collect();
     let options = latency::Options { per_task: args.pids, sort, ..latency::Options::default() };
@@ -62,27 +62,27 @@ pub fn latency(args: &LatencyArgs, output: &mut Output) -> Result<Status, Failur
     Ok(Status::Good)
 }
 
-/// A line a switch.
+/// Prints a line for each switch.
 pub fn map(args: &MapArgs, output: &mut Output) -> Result<Status, Failure> {
     args.source.open()?.show(|cpus| match args.compact {
-        true => Map::compact(Printed { output }),
-        false => Map::new(cpus, Printed { output }),
+        true => Map::compact(LinePrinter { output }),
+        false => Map::new(cpus, LinePrinter { output }),
     })?;
     Ok(Status::Good)
 }
 
-/// Who kept a task waiting.
+/// Prints the tasks that kept a task waiting.
 pub fn antagonists(args: &AntagonistsArgs, output: &mut Output) -> Result<Status, Failure> {
     let seen = args.source.open()?.show(|_| Antagonists::new(&args.task))?;
     if seen.victims() == 0 {
-        return Err(nobody(&args.task, seen.names()));
+        return Err(no_such_task(&args.task, seen.names()));
     }
     output.write_all(seen.table().as_bytes())?;
     Ok(Status::Good)
 }
 
-/// That no task is called so.
-fn nobody<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Failure {
+/// Error for a task name that does not occur.
+fn no_such_task<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Failure {
     const MOST: usize = 20;
     let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
     names.sort_unstable();
@@ -91,7 +91,7 @@ fn nobody<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Failure {
     let shown = |name: &str| shortened(&escape::name(name), 40, style());
     let names: Vec<String> = names.into_iter().take(MOST).map(shown).collect();
     Failure::Message(format!(
-        "there is no task {}; there are: {}{more}; a name stands for all of its instances",
+        "there is no task {}; the tasks are: {}{more}; a name stands for all of its instances",
         shown(wanted),
         names.join(", ")
     ))

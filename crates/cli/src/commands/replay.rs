@@ -18,17 +18,17 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// So many groups are shown; the rest are in the JSON form.
+/// Maximum number of groups shown; the JSON form has all.
 const GROUPS_MAX: usize = 12;
 
-/// Answers the question.
+/// Replays a trace and prints the answer.
 pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure> {
     for path in args.json.iter().chain(&args.write) {
         files::check(path)?;
     }
     page::check(&args.page, 1)?;
     if args.scx.scx_insn.is_some() {
-        return Err(Failure::Message("--scx-insn: nothing costs anything in a replay".into()));
+        return Err(Failure::Message("--scx-insn: all operations are free in a replay".into()));
     }
     let name = args.file.display().to_string();
     let wrong = |error: read::ReadError| format!("{name}: {error}");
@@ -75,7 +75,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
     }
     let threads = args.threads.unwrap_or_else(parallel::cores);
     let answer = prepared.answer(threads).map_err(|error| error.to_string())?;
-    let json = || serde_json::to_string_pretty(&answer).expect("its keys are strings") + "\n";
+    let json = || serde_json::to_string_pretty(&answer).expect("all keys are strings") + "\n";
     if let Some(path) = &args.json {
         files::write_whole(path, &json())?;
     }
@@ -92,33 +92,33 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
     Ok(if answer.hangs { Status::Bad } else { Status::Good })
 }
 
-/// The file that says in which groups tasks were: the one that was named, or one that lies beside
-/// the trace; that it was taken without being asked for is said.
+/// Returns the file of the tasks' groups: the one that was named, or one found next to the trace,
+/// which is then noted.
 fn groups_file(args: &ReplayArgs) -> Option<PathBuf> {
     named_or(&args.groups, || {
         let found = beside::groups(&args.file)?;
         complain(&format!(
-            "note: groups as {} says, which lies beside the trace (--groups none: without)",
+            "note: groups from {}, which is next to the trace (--groups none ignores it)",
             found.display()
         ));
         Some(found)
     })
 }
 
-/// The file that `schedlab record` has written beside the trace, or that was named.
+/// Returns the file that `schedlab record` wrote next to the trace, or the one that was named.
 fn side_file(args: &ReplayArgs) -> Option<PathBuf> {
     named_or(&args.side, || {
         let found = beside::side(&args.file)?;
         complain(&format!(
-            "note: the kernel, policies, affinity, groups, topology and tunables as {} says, which \
-             lies beside the trace (--side none: without)",
+            "note: the kernel, policies, affinity, groups, topology and tunables from {}, which \
+             is next to the trace (--side none ignores it)",
             found.display()
         ));
         Some(found)
     })
 }
 
-/// The file that was named, none if that is `none`, or what is found.
+/// Returns the file that was named, `None` if that is `none`, or the file that is found.
 fn named_or(named: &Option<PathBuf>, find: impl FnOnce() -> Option<PathBuf>) -> Option<PathBuf> {
     match named {
         Some(named) => (named.as_os_str() != "none").then(|| named.clone()),
@@ -126,7 +126,7 @@ fn named_or(named: &Option<PathBuf>, find: impl FnOnce() -> Option<PathBuf>) -> 
     }
 }
 
-/// What a trace says of its tasks.
+/// Returns the records of a trace about its tasks.
 fn books_of(recording: &read::Trace) -> Result<Trace, read::ReadError> {
     let mut books = TraceBuilder::new();
     let reading = recording.read(&mut books)?;
@@ -134,7 +134,7 @@ fn books_of(recording: &read::Trace) -> Result<Trace, read::ReadError> {
     Ok(books.into_trace())
 }
 
-/// The answer for people.
+/// Formats the answer for people.
 fn text(answer: &Answer, explain: bool) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}: {}", answer.name, answer.trace_sentence());
@@ -194,7 +194,7 @@ fn table(answer: &Answer, out: &mut String) {
     }
 }
 
-/// Whose waits grew or shrank against the replay, and behind whom.
+/// Explains which waits grew or shrank against the replay, and behind which tasks.
 fn explained(answer: &Answer, out: &mut String) {
     let base = &answer.columns[1];
     for column in &answer.columns[2..] {
@@ -205,7 +205,7 @@ fn explained(answer: &Answer, out: &mut String) {
         changes.sort_by(|(one, _), (other, _)| other.abs().total_cmp(&one.abs()));
         let _ = writeln!(out, "{}:", column.name);
         if changes.is_empty() {
-            out.push_str("  nobody waits longer or shorter than by chance\n");
+            out.push_str("  no wait differs by more than chance\n");
         }
         for &(change, group) in changes.iter().take(5) {
             let name = &answer.groups[group].name;
@@ -219,7 +219,7 @@ fn explained(answer: &Answer, out: &mut String) {
                     let by = duration(by.abs());
                     match runner {
                         Some(runner) => format!("{by} {more} behind {runner}"),
-                        None => format!("{by} {more} where the CPU ran nobody"),
+                        None => format!("{by} {more} while the CPU idled"),
                     }
                 })
                 .collect();
@@ -232,12 +232,12 @@ fn explained(answer: &Answer, out: &mut String) {
     }
 }
 
-/// So many are named of those behind whom a group waits longer or shorter.
+/// Maximum number of tasks named as the cause of a changed wait.
 const BEHIND_MAX: usize = 3;
 
-/// Behind whom `group` waits longer (or shorter, as `change` says) in `column` than in the replay,
-/// and by how much, ns; those first that matter most. What is no more than chance, or less than a
-/// tenth of the change, is left out.
+/// Returns the tasks behind which `group` waits longer (or shorter, by the sign of `change`) in
+/// `column` than in the replay, and by how much, ns, largest first. Differences within chance, or
+/// below a tenth of the change, are left out.
 fn behind(
     answer: &Answer,
     column: &Column,

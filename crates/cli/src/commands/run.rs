@@ -1,11 +1,12 @@
 //! `schedlab run`.
 
-use super::show::Show;
+use super::show::TableOptions;
 use crate::args::RunArgs;
 use crate::files;
+use crate::given::definitions;
 use crate::options::{OnOff, RunFormat};
-use crate::outputs::{self, Outputs};
-use crate::page;
+use crate::outputs::{self, OutputArgs, Outputs};
+use crate::page::{self, PageArgs};
 use crate::plans::{find_machine, note, prepare, write_plan};
 use crate::terminal::{Output, Progress, complain};
 use crate::{Failure, Status, rt_app_log};
@@ -13,12 +14,12 @@ use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Prepared, Record, Sour
 use schedlab_lab::run::Run;
 use schedlab_lab::{Error, parallel};
 use schedlab_report::Report;
-use schedlab_workload::{Log, Start};
+use schedlab_workload::Log;
 use std::path::PathBuf;
 
 /// Runs workloads and compares schedulers.
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
-    let show = Show::new(args)?;
+    let show = TableOptions::new(args)?;
     let mut prepared = vec![];
     for (plan, file) in plans(args, &show)? {
         let mut one = prepare(&plan, file.as_deref())?;
@@ -68,12 +69,12 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
     Ok(if status == Status::Good { printed } else { status })
 }
 
-/// A plan for each file: the one that stands in it, with the file's name, or the one that the
-/// options make of it.
-fn plans(args: &RunArgs, show: &Show) -> Result<Vec<(Plan, Option<String>)>, Failure> {
+/// Returns a plan for each file: the plan in the file, with the file's name, or the plan that the
+/// options describe.
+fn plans(args: &RunArgs, show: &TableOptions) -> Result<Vec<(Plan, Option<String>)>, Failure> {
     let groups = groups(args)?;
     let timetable = Timetable { files: read_all(&args.timetable)?, actions: args.at.clone() };
-    // A document has all that was recorded, a picture only its window.
+    // A document contains the whole recording, a picture only its window.
     let drawn = args.timeline && show.format == RunFormat::Table;
     let record = Record {
         slices: args.timeline || show.format == RunFormat::Json,
@@ -123,10 +124,10 @@ fn plans(args: &RunArgs, show: &Show) -> Result<Vec<(Plan, Option<String>)>, Fai
     Ok(plans)
 }
 
-/// The plan in `source`. Options that would contradict it are refused.
+/// Reads the plan in `source`. Options that contradict it are refused.
 fn planned(args: &RunArgs, source: &Source) -> Result<Plan, Failure> {
-    if let Some(option) = beside_a_plan(args) {
-        return Err(Failure::Message(crate::plans::contradiction(&source.file, option)));
+    if let Some(option) = change_of_plan(args) {
+        return Err(Failure::Message(crate::plans::contradiction(&source.file, &option)));
     }
     let plan = Plan::parse(&source.file, &source.text).map_err(|error| error.to_string())?;
     if !matches!(plan.load, Load::Workload(_)) {
@@ -138,33 +139,28 @@ fn planned(args: &RunArgs, source: &Source) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// The first option that says what is run, rather than how it is shown.
-fn beside_a_plan(args: &RunArgs) -> Option<&'static str> {
-    let given = [
-        ("scheduler", !args.schedulers.is_empty()),
-        ("cpus", args.cpus.is_some()),
-        ("machine", args.machine.is_some()),
-        ("hz", args.hz.is_some()),
-        ("no-costs", args.no_costs),
-        ("cost", !args.cost.is_empty()),
-        ("nohz", args.nohz.is_some()),
-        ("tick-phase", args.tick_phase.is_some()),
-        ("start", args.start != Start::Fork),
-        ("duration", args.duration.is_some()),
-        ("set", !args.set.is_empty()),
-        ("groups", !args.groups.is_empty()),
-        ("group", !args.group.is_empty()),
-        ("cgrules", args.cgrules.is_some()),
-        ("user-groups", args.user_groups),
-        ("users", !args.users.is_empty()),
-        ("user", !args.user.is_empty()),
-        ("timetable", !args.timetable.is_empty()),
-        ("at", !args.at.is_empty()),
-        ("seed", args.seed.is_some()),
-        ("repeat", args.repeat.is_some()),
-    ];
-    let given = given.iter().find(|(_, given)| *given).map(|(option, _)| *option);
-    given.or_else(|| args.scx.of_runs())
+/// Identifiers of options that only affect the output of a run.
+const OUTPUT: [&str; 12] = [
+    "baseline",
+    "columns",
+    "rows",
+    "format",
+    "output",
+    "tasks",
+    "rt_app_log",
+    "timeline",
+    "from",
+    "to",
+    "plan_out",
+    "scx_dump",
+];
+
+/// Returns the first option given that changes the run, rather than its output.
+fn change_of_plan(args: &RunArgs) -> Option<String> {
+    let outputs: Vec<String> =
+        definitions::<OutputArgs>().chain(definitions::<PageArgs>()).map(|(id, _)| id).collect();
+    let exceptions: Vec<&str> = outputs.iter().map(String::as_str).chain(OUTPUT).collect();
+    args.given.first_option::<RunArgs>(&exceptions)
 }
 
 fn groups(args: &RunArgs) -> Result<Groups, Failure> {
@@ -182,14 +178,13 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
     Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)
 }
 
-/// What came of a plan: the report, if there is anything to report, with the log of each of its
-/// runs, and whether all went well.
-type Ran = (Option<Report>, Vec<Option<Log>>, bool);
+/// Outcome of a plan: the report, if any run has a result, with the log of each of its runs, and
+/// whether all succeeded.
+type PlanOutcome = (Option<Report>, Vec<Option<Log>>, bool);
 
-/// Runs a plan under all of its schedulers. What went wrong with some of them is told, and the
-/// others are in the report. So is a run that came to a deadlock, as far as it came, if another did
-/// not.
-fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> Ran {
+/// Runs a plan under all of its schedulers. Failed runs are reported, and the others are in the
+/// report. So is a run that ended in a deadlock, up to that point, if another did not.
+fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> PlanOutcome {
     // A scheduler that panics is reported as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
     let runs = prepared.schedulers().len() as u64 * prepared.repetitions();
@@ -227,7 +222,7 @@ fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> Ran {
         }
     }
     if runs.is_empty() {
-        // It went wrong under all of them: the first says why.
+        // All schedulers failed: the first message gives the reason.
         failed.truncate(1);
     }
     for message in &failed {

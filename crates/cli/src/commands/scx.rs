@@ -1,36 +1,29 @@
 //! `schedlab scx`.
 
-use super::scx_replay::Recorded;
-use crate::scx_args::{
-    ScxArgs, ScxCensusArgs, ScxCommand, ScxFormat, ScxLogArgs, ScxLogFormat, ScxShowArgs,
-};
+use super::scx_log::log;
+use crate::scx_args::{ScxArgs, ScxCensusArgs, ScxCommand, ScxFormat, ScxShowArgs};
 use crate::terminal::Output;
-use crate::traced::{SourceArgs, Traced};
 use crate::{Failure, Status};
 use schedlab_lab::plan::{Load, MachineSpec, Plan, Source};
 use schedlab_lab::scx;
 use schedlab_lab::session::Session;
 use schedlab_scx::Image;
-use schedlab_scx::counts::CallCounts;
-use schedlab_scx::end::End;
 use schedlab_scx::image::Variable;
 use schedlab_scx::kfuncs::KFUNCS;
-use schedlab_scx::log::{Entry, Log, Summary, Witness};
 use schedlab_scx::ops::Callback;
 use schedlab_scx::survey::Survey;
-use schedlab_scx::twins::decision::SETTING;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
-/// Looks at policies.
+/// Runs a subcommand of `schedlab scx`.
 pub fn scx(args: &ScxArgs, output: &mut Output) -> Result<Status, Failure> {
     match &args.command {
         ScxCommand::Show(args) => show(args, output),
         ScxCommand::Log(args) => log(args, output),
         ScxCommand::Census(args) => census(args, output),
+        #[cfg(feature = "twins")]
         ScxCommand::Twin(args) => super::twin::twin(args, output),
+        #[cfg(feature = "twins")]
         ScxCommand::Replay(args) => super::scx_replay::replay(args, output),
     }
 }
@@ -48,7 +41,7 @@ fn show(args: &ScxShowArgs, output: &mut Output) -> Result<Status, Failure> {
             Ok(Status::Good)
         }
         Err(error) => {
-            // What is there, and all that is missing, not only the first.
+            // Shows the contents, and everything that is missing, not only the first item.
             write_survey(&object.file, &object.survey(), output)?;
             output.flush()?;
             Err(Failure::Message(error))
@@ -57,7 +50,7 @@ fn show(args: &ScxShowArgs, output: &mut Output) -> Result<Status, Failure> {
 }
 
 fn write_survey(file: &str, survey: &Survey, output: &mut Output) -> io::Result<()> {
-    writeln!(output, "{file}: a sched_ext policy that cannot be loaded as it is")?;
+    writeln!(output, "{file}: a sched_ext policy that cannot be loaded in its present form")?;
     writeln!(output, "{} instructions", survey.insns)?;
     let mut list = |title: &str, lines: &[String]| -> io::Result<()> {
         if lines.is_empty() {
@@ -69,241 +62,12 @@ fn write_survey(file: &str, survey: &Survey, output: &mut Output) -> io::Result<
     list("callbacks", &survey.callbacks)?;
     list("maps", &survey.maps)?;
     list("programs that user space runs (--scx-call)", &survey.programs)?;
-    list("missing to run it", &survey.missing)?;
-    list("ends the policy if it gets there", &survey.ends)
+    list("missing features", &survey.missing)?;
+    list("ends the policy when reached", &survey.ends)
 }
 
-/// Lines of a log, and what is told of it in the end.
-pub(super) struct Lines {
-    wanted: Vec<String>,
-    from_ns: u64,
-    to_ns: u64,
-    format: ScxFormat,
-    /// Only what is counted.
-    counts_only: bool,
-    text: String,
-    counts: String,
-    end: Option<End>,
-}
-
-impl Lines {
-    /// All callbacks of some time, in a table.
-    pub(super) fn between(from_ns: u64, to_ns: u64) -> Lines {
-        Lines {
-            wanted: vec![],
-            from_ns,
-            to_ns,
-            format: ScxFormat::Table,
-            counts_only: false,
-            text: String::new(),
-            counts: String::new(),
-            end: None,
-        }
-    }
-}
-
-/// What policies did while something ran, as text, and what came of it.
-pub(super) fn ran_with<T>(lines: Lines, run: impl FnOnce() -> T) -> (String, T) {
-    let lines = Arc::new(Mutex::new(lines));
-    scx::log_all(Some(Log::new(Arc::clone(&lines) as Arc<Mutex<dyn Witness>>)));
-    let result = run();
-    scx::log_all(None);
-    let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-    (lines.text.clone(), result)
-}
-
-impl Witness for Lines {
-    fn entry(&mut self, entry: &Entry) {
-        let is_wanted = self.wanted.is_empty() || self.wanted.iter().any(|it| it == entry.name);
-        if self.counts_only || !is_wanted || !(self.from_ns..=self.to_ns).contains(&entry.at_ns) {
-            return;
-        }
-        let Entry { at_ns, cpu, name, depth, pid, text, result, insns } = entry;
-        let pid = pid.map_or(String::new(), |pid| pid.to_string());
-        let result = result.map_or(String::new(), |result| result.to_string());
-        let text = text.trim_end();
-        match self.format {
-            ScxFormat::Csv => {
-                let quoted = text.replace('"', "\"\"");
-                let _ =
-                    writeln!(self.text, "{at_ns},{cpu},{name},{pid},\"{quoted}\",{result},{insns}");
-            }
-            ScxFormat::Table => {
-                let seconds = format!("{}.{:09}", at_ns / 1_000_000_000, at_ns % 1_000_000_000);
-                let name = format!("{}{name}", "  ".repeat(*depth));
-                let arrow = if result.is_empty() { String::new() } else { format!(" = {result}") };
-                let _ = writeln!(
-                    self.text,
-                    "{seconds:>14} {cpu:>4} {name:<18} {pid:>6} {insns:>6}  {text}{arrow}"
-                );
-            }
-        }
-    }
-
-    fn ended(&mut self, end: &End) {
-        self.end = Some(end.clone());
-    }
-
-    fn finished(&mut self, summary: &Summary<'_>) {
-        let counts = summary.counts;
-        if counts.callbacks.iter().any(|one| one.calls > 0) {
-            self.counts = counted(summary);
-        }
-    }
-}
-
-/// Calls and instructions of a run, as tables.
-fn counted(summary: &Summary<'_>) -> String {
-    let counts = summary.counts;
-    let mut out = String::new();
-    let row = |out: &mut String, name: &str, one: &CallCounts| {
-        let mean = one.insns as f64 / one.calls.max(1) as f64;
-        let (calls, insns, most) = (one.calls, one.insns, one.insns_max);
-        let _ = writeln!(out, "  {name:<20} {calls:>10} {insns:>12} {mean:>9.1} {most:>8}");
-    };
-    let _ = writeln!(
-        out,
-        "{:<22} {:>10} {:>12} {:>9} {:>8}",
-        "callbacks", "calls", "instructions", "mean", "most"
-    );
-    let mut all = CallCounts::default();
-    for (number, one) in counts.callbacks.iter().enumerate().filter(|(_, one)| one.calls > 0) {
-        row(&mut out, Callback(number as u8).name(), one);
-        all.calls += one.calls;
-        all.insns += one.insns;
-        all.insns_max = all.insns_max.max(one.insns_max);
-    }
-    if counts.timers.calls > 0 {
-        row(&mut out, "timers", &counts.timers);
-    }
-    row(&mut out, "all callbacks", &all);
-    let per_switch = all.insns as f64 / counts.switches.max(1) as f64;
-    let _ = writeln!(out, "  {} switches, {per_switch:.1} instructions each", counts.switches);
-    if !counts.helpers.is_empty() {
-        let _ = writeln!(out, "\nhelpers");
-    }
-    for (number, calls) in &counts.helpers {
-        let name = schedlab_scx::helpers::name(*number).unwrap_or("?");
-        let _ = writeln!(out, "  {name:<28} {calls:>10}");
-    }
-    if counts.kfuncs.iter().any(|&calls| calls > 0) {
-        let _ = writeln!(out, "\nkernel functions");
-    }
-    for (&known, &calls) in summary.image.kfuncs.iter().zip(&counts.kfuncs) {
-        if calls > 0 {
-            let _ = writeln!(out, "  {:<28} {calls:>10}", KFUNCS[known].name);
-        }
-    }
-    let maps = &summary.maps;
-    if !maps.is_empty() {
-        let _ =
-            writeln!(out, "\n{:<22} {:>10} {:>10} {:>10}", "maps", "lookups", "updates", "deletes");
-    }
-    for (name, uses) in maps {
-        let (lookups, updates, deletes) = (uses.lookups, uses.updates, uses.deletes);
-        let _ = writeln!(out, "  {name:<20} {lookups:>10} {updates:>10} {deletes:>10}");
-    }
-    out
-}
-
-fn log(args: &ScxLogArgs, output: &mut Output) -> Result<Status, Failure> {
-    let source = match &args.workload {
-        None => args.source.clone(),
-        Some(workload) => {
-            if args.source.scheduler.is_some() {
-                let message = "--scheduler: the policy is the object that stands first";
-                return Err(Failure::Message(message.into()));
-            }
-            let object = format!("{}{}", scx::PREFIX, args.source.file.display());
-            let scheduler = Some(object);
-            SourceArgs { file: workload.clone(), scheduler, ..args.source.clone() }
-        }
-    };
-    let source = match (&args.format, source.scheduler) {
-        (ScxLogFormat::Decisions, Some(name)) if scx::is_spec(&name) => {
-            let logs = [format!("{}=1", SETTING)];
-            let names = scx::with_settings(vec![name], &logs, "--format decisions")?;
-            SourceArgs { scheduler: Some(names.join(",")), ..source }
-        }
-        (_, scheduler) => SourceArgs { scheduler, ..source },
-    };
-    let known = |name: &str| {
-        Callback::find(name).is_some()
-            || ["timer", "printk", "ringbuf", "syscall", "user"].contains(&name)
-    };
-    if let Some(unknown) = args.callback.iter().find(|name| !known(name)) {
-        return Err(Failure::Message(format!(
-            "--callback: there is no callback {unknown}; there are {}",
-            Callback::NAMES.join(", ")
-        )));
-    }
-    let traced = source.open()?;
-    let is_policy = match &traced {
-        Traced::Run(prepared) => {
-            prepared.schedulers().iter().any(|one| scx::is_policy(&one.choice))
-        }
-        Traced::Recorded { .. } => false,
-    };
-    if !is_policy {
-        let message = "scx log: name a policy, by --scheduler scx:OBJECT";
-        return Err(Failure::Message(message.into()));
-    }
-    if let (ScxLogFormat::Decisions, Traced::Run(prepared)) = (args.format, &traced) {
-        let recorded = Arc::new(Mutex::new(Recorded::default()));
-        scx::log_all(Some(Log::new(Arc::clone(&recorded) as Arc<Mutex<dyn Witness>>)));
-        let ran = traced.show(|_| ());
-        scx::log_all(None);
-        ran?;
-        let recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        write!(output, "{}", recorded.text(prepared)?)?;
-        return Ok(Status::Good);
-    }
-    let format = match args.format {
-        ScxLogFormat::Csv => ScxFormat::Csv,
-        ScxLogFormat::Table | ScxLogFormat::Decisions => ScxFormat::Table,
-    };
-    let lines = Arc::new(Mutex::new(Lines {
-        wanted: args.callback.clone(),
-        from_ns: args.from.unwrap_or(0),
-        to_ns: args.to.unwrap_or(u64::MAX),
-        format,
-        counts_only: args.counts,
-        text: String::new(),
-        counts: String::new(),
-        end: None,
-    }));
-    scx::log_all(Some(Log::new(Arc::clone(&lines) as Arc<Mutex<dyn Witness>>)));
-    let ran = traced.show(|_| ());
-    scx::log_all(None);
-    let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-    match format {
-        ScxFormat::Csv => {
-            writeln!(output, "time_ns,cpu,callback,pid,arguments,result,instructions")?;
-            output.write_all(lines.text.as_bytes())?;
-        }
-        ScxFormat::Table => {
-            if !args.counts {
-                writeln!(
-                    output,
-                    "{:>14} {:>4} {:<18} {:>6} {:>6}  arguments",
-                    "time", "CPU", "callback", "pid", "insns"
-                )?;
-                output.write_all(lines.text.as_bytes())?;
-                writeln!(output)?;
-            }
-            output.write_all(lines.counts.as_bytes())?;
-            if let Some(end) = &lines.end {
-                writeln!(output, "\n{}", end.dump)?;
-            }
-        }
-    }
-    output.flush()?;
-    ran?;
-    Ok(Status::Good)
-}
-
-/// What every policy of a census runs: hogs of two weights, a task that sleeps, one that wakes
-/// another.
+/// Workload of every policy in a census: hogs of two weights, a task that sleeps, and one that
+/// wakes another.
 const TRIAL: &str = r#"{
     "global": { "duration": 1 },
     "tasks": {
@@ -315,7 +79,7 @@ const TRIAL: &str = r#"{
     }
 }"#;
 
-/// A row of a census.
+/// Row of a census.
 struct Row {
     file: String,
     policy: String,
@@ -335,7 +99,7 @@ fn census(args: &ScxCensusArgs, output: &mut Output) -> Result<Status, Failure> 
     std::panic::set_hook(Box::new(|_| {}));
     let mut rows: Vec<Row> = vec![];
     for file in &files {
-        // Other BPF programs lie beside policies.
+        // Directories of policies contain other BPF programs, too.
         let Ok(object) = scx::read(file) else { continue };
         let survey = object.survey();
         let row = trial(file, &object.file, survey);
@@ -382,7 +146,7 @@ fn census(args: &ScxCensusArgs, output: &mut Output) -> Result<Status, Failure> 
             let widest = rows.iter().map(|row| name(row).len()).max().unwrap_or(0).max(6);
             writeln!(
                 output,
-                "{:<widest$}  insns  calls  helpers  kfuncs  maps  loads  runs  what is missing",
+                "{:<widest$}  insns  calls  helpers  kfuncs  maps  loads  runs  missing features",
                 "object"
             )?;
             for row in &rows {
@@ -412,7 +176,7 @@ fn census(args: &ScxCensusArgs, output: &mut Output) -> Result<Status, Failure> 
     Ok(Status::Good)
 }
 
-/// All objects at a path.
+/// Collects all objects at a path.
 fn objects(path: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     if !path.metadata()?.is_dir() {
         found.push(path.to_path_buf());
@@ -423,7 +187,7 @@ fn objects(path: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
         .collect::<Result<_, _>>()?;
     inside.sort();
     for path in inside {
-        // A link may lead round.
+        // Links may form a loop.
         let Ok(kind) = path.symlink_metadata() else { continue };
         if kind.is_dir() {
             objects(&path, found)?;
@@ -512,7 +276,7 @@ fn write_image(image: &Image, survey: &Survey, output: &mut Output) -> io::Resul
     list("maps", maps.collect())?;
     let settable = image.variables.iter().filter(|variable| !image.is_internal(variable));
     let constant = |variable: &&Variable| !image.data[variable.data].is_writable;
-    list("settings (constant while it runs)", {
+    list("settings (constant during a run)", {
         settable.clone().filter(constant).map(|variable| describe(image, variable)).collect()
     })?;
     list("variables", {
@@ -522,14 +286,14 @@ fn write_image(image: &Image, survey: &Survey, output: &mut Output) -> io::Resul
     list("kernel functions", {
         image.kfuncs.iter().map(|&number| KFUNCS[number].name.into()).collect()
     })?;
-    list("asked for and not there (it can do without)", image.absent.clone())?;
+    list("absent optional features", image.absent.clone())?;
     list("programs that user space runs (--scx-call)", survey.programs.clone())?;
     let ends = image.poisons.iter().chain(&survey.ends).cloned();
-    list("ends the policy if it gets there", ends.collect())?;
+    list("ends the policy when reached", ends.collect())?;
     list("never called here", image.never_called.clone())
 }
 
-/// A variable: name, value, type.
+/// Describes a variable: name, value, type.
 fn describe(image: &Image, variable: &Variable) -> String {
     let (name, size) = (&variable.name, variable.size);
     let ty = match variable.type_name.as_str() {

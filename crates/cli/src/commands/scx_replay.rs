@@ -1,5 +1,5 @@
-//! `schedlab scx replay`: a log of decisions through the scheduler that its policy is a twin of.
-//! And the other end, in the laboratory: `schedlab scx log --format decisions`.
+//! `schedlab scx replay`: replays a decision log through the scheduler of which its policy is a
+//! twin. `schedlab scx log --format decisions` writes such logs in the laboratory.
 
 use crate::scx_args::ScxReplayArgs;
 use crate::terminal::Output;
@@ -15,7 +15,7 @@ use schedlab_scx::twins::log::{Header, Log};
 use schedlab_scx::twins::retrace::{Options, retrace};
 use std::io::Write;
 
-/// Policies of examples/scx, what is set in them, and the schedulers that they are twins of then.
+/// Policies of examples/scx, their settings, and the schedulers of which they are then twins.
 const TWINS: [(&str, &[&str], &str); 4] = [
     ("goodness", &["at_tail=1", "at_tail=true"], "o_n@2.4.22"),
     ("goodness", &[], "o_n@2.4.19"),
@@ -23,7 +23,7 @@ const TWINS: [(&str, &[&str], &str); 4] = [
     ("bfs", &[], "bfs@0.404"),
 ];
 
-/// The scheduler that the policy of a log is a twin of.
+/// Returns the scheduler of which the policy of a log is a twin.
 fn original(header: &Header) -> Option<&'static str> {
     let fits = |(policy, set, _): &&(&str, &[&str], &str)| {
         let is_set = |setting: &String| set.contains(&setting.as_str());
@@ -32,7 +32,7 @@ fn original(header: &Header) -> Option<&'static str> {
     TWINS.iter().find(fits).map(|(.., original)| *original)
 }
 
-/// Replays.
+/// Replays a log.
 pub fn replay(args: &ScxReplayArgs, output: &mut Output) -> Result<Status, Failure> {
     let file = args.log.display().to_string();
     let wrong = |error| format!("{file}: {error}");
@@ -42,7 +42,8 @@ pub fn replay(args: &ScxReplayArgs, output: &mut Output) -> Result<Status, Failu
         Some(name) => name,
         None => {
             return Err(Failure::Message(format!(
-                "{file}: it is not known of which scheduler {} is a twin: name one, --with o_n@2.4.19",
+                "{file}: {} is not known as a twin of a scheduler: name one, e.g. --with \
+                 o_n@2.4.19",
                 log.header.policy
             )));
         }
@@ -61,9 +62,9 @@ pub fn replay(args: &ScxReplayArgs, output: &mut Output) -> Result<Status, Failu
         policies: choice.release.policies,
     };
     if !options.policies.contains(&Policy::Fifo) {
-        // Without real-time priority it cannot be made to do as the policy did.
+        // Without real-time priorities it cannot be forced to follow the policy.
         crate::terminal::complain(&format!(
-            "{choice} knows no SCHED_FIFO: where it parts from the log once, it goes its own way"
+            "{choice} has no SCHED_FIFO: after the first difference it cannot follow the log"
         ));
     }
     let original = choice.build(&choice.build_config(&needs)).map_err(|error| error.to_string())?;
@@ -72,7 +73,7 @@ pub fn replay(args: &ScxReplayArgs, output: &mut Output) -> Result<Status, Failu
     let _ = std::panic::take_hook();
     let report = report.map_err(|message| {
         format!(
-            "{file}: what it tells cannot have happened; {choice} stops with: {}",
+            "{file}: its events are impossible; {choice} stops with: {}",
             message.lines().next().unwrap_or_default()
         )
     })?;
@@ -81,14 +82,14 @@ pub fn replay(args: &ScxReplayArgs, output: &mut Output) -> Result<Status, Failu
     Ok(if report.is_same() { Status::Good } else { Status::Bad })
 }
 
-/// What a policy of the laboratory writes of its decisions.
+/// Records the decisions that a policy writes in the laboratory.
 #[derive(Default)]
-pub struct Recorded {
+pub struct DecisionRecorder {
     policy: String,
     decisions: Vec<Decision>,
 }
 
-impl Witness for Recorded {
+impl Witness for DecisionRecorder {
     fn entry(&mut self, entry: &Entry) {
         if entry.name == "ringbuf"
             && let Some(decision) = decision::from_ring(&entry.text)
@@ -102,11 +103,11 @@ impl Witness for Recorded {
     }
 }
 
-impl Recorded {
-    /// The log of a run.
+impl DecisionRecorder {
+    /// Returns the log of a run.
     ///
     /// # Errors
-    /// The policy has written none.
+    /// The policy has written no decisions.
     pub fn text(&self, prepared: &Prepared) -> Result<String, String> {
         if self.decisions.is_empty() {
             let twins = "the twins in examples/scx do";

@@ -1,5 +1,5 @@
-//! How `schedlab run` shows what it found: as a table, JSON or CSV, on standard output or in a
-//! file, alone or against an earlier result.
+//! Output of `schedlab run`: as a table, JSON or CSV, on standard output or in a file, alone or
+//! against an earlier result.
 
 use crate::args::RunArgs;
 use crate::files::{self, NewFile};
@@ -16,22 +16,22 @@ use schedlab_workload::close_names;
 use std::io::Write;
 use std::path::Path;
 
-/// What is shown and where, read and checked before anything runs.
-pub struct Show {
-    /// How.
+/// Output options, read and checked before anything runs.
+pub struct TableOptions {
+    /// Format.
     pub format: RunFormat,
-    /// Which columns; empty: all.
+    /// Columns to show; empty: all.
     pub columns: Vec<String>,
-    /// Whether columns that do not fit beside each other are shown, too.
+    /// Whether to show columns that do not fit next to each other, too.
     all_columns: bool,
     rows: Rows,
-    /// The results to compare with, and their file.
+    /// Results to compare with, and their file.
     earlier: Option<(Vec<Report>, String)>,
 }
 
-impl Show {
-    /// What the options ask for.
-    pub fn new(args: &RunArgs) -> Result<Show, Failure> {
+impl TableOptions {
+    /// Reads the options.
+    pub fn new(args: &RunArgs) -> Result<TableOptions, Failure> {
         let format = args.format.unwrap_or_else(|| match args.output.as_deref().map(ending) {
             Some("json") => RunFormat::Json,
             Some("csv") => RunFormat::Csv,
@@ -39,7 +39,7 @@ impl Show {
         });
         if !args.rows.is_empty() {
             let instead = match format {
-                RunFormat::Json => "a JSON document has all figures",
+                RunFormat::Json => "a JSON document contains all figures",
                 RunFormat::Csv if args.tasks => "with --tasks CSV has a row for each task",
                 _ => "",
             };
@@ -48,7 +48,7 @@ impl Show {
             }
         }
         if args.baseline.is_some() && format == RunFormat::Csv && args.tasks {
-            let message = "--baseline: what is compared are figures of whole runs, and with \
+            let message = "--baseline: only figures of whole runs are compared, and with \
                            --tasks CSV has a row for each task; leave one of them out";
             return Err(Failure::Message(message.into()));
         }
@@ -57,7 +57,7 @@ impl Show {
             && from_ns >= to_ns
         {
             return Err(Failure::Message(format!(
-                "--from {}, --to {}: there is nothing between them; --to must be later than --from",
+                "--from {}, --to {}: the interval is empty; --to must be later than --from",
                 schedlab_report::format::duration(from_ns, false),
                 schedlab_report::format::duration(to_ns, false)
             )));
@@ -72,10 +72,10 @@ impl Show {
             Some(path) => Some((read_earlier(path)?, path.display().to_string())),
             None => None,
         };
-        Ok(Show { format, columns, all_columns, rows: read_rows(&args.rows)?, earlier })
+        Ok(TableOptions { format, columns, all_columns, rows: read_rows(&args.rows)?, earlier })
     }
 
-    /// Prints what came out, into the file if there is one.
+    /// Prints the results, into the file if there is one.
     pub fn print(
         &self,
         args: &RunArgs,
@@ -123,8 +123,8 @@ impl Show {
         }
     }
 
-    /// Adds to each report how it differs from the earlier result of the same workload, or from the
-    /// only one there is, and says what is not the same in both.
+    /// Adds to each report the differences from the earlier result of the same workload, or from
+    /// the only earlier one, and notes where the two are not of the same run.
     fn compare(&self, reports: &mut [Report]) -> Result<(), Failure> {
         let Some((all, file)) = &self.earlier else { return Ok(()) };
         for report in reports {
@@ -144,14 +144,14 @@ impl Show {
             };
             let compared = baseline::compare(report, earlier, file);
             for mismatch in &compared.mismatches {
-                complain(&format!("note: {file} is of something else: {mismatch}"));
+                complain(&format!("note: {file} has different conditions: {mismatch}"));
             }
             report.baseline = Some(compared);
         }
         Ok(())
     }
 
-    /// With several files a first column says which.
+    /// With several files, the first column names the file.
     fn print_csv(
         &self,
         args: &RunArgs,
@@ -184,20 +184,20 @@ fn ending(path: &Path) -> &str {
     path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
 }
 
-/// That nothing but an earlier result is lost.
+/// Checks that only an earlier result would be overwritten.
 fn check_ours(path: &Path) -> Result<(), Failure> {
     let there = path.metadata().is_ok_and(|there| there.is_file() && there.len() > 0);
     if !there || files::begins(path, is_result) {
         return Ok(());
     }
     Err(Failure::Message(format!(
-        "--output: {} is there and is no result of `schedlab run`, so it is not written over; name \
+        "--output: {} exists and is not a result of `schedlab run`, so it is not overwritten; name \
          another file",
         path.display()
     )))
 }
 
-/// Whether a file that begins so is a result of `schedlab run`: JSON, CSV or a table.
+/// Returns whether a file with this beginning is a result of `schedlab run`: JSON, CSV or a table.
 fn is_result(head: &str) -> bool {
     let json = head.trim_start_matches(['[', ' ', '\n']);
     let line = head.lines().next().unwrap_or_default();
@@ -206,7 +206,7 @@ fn is_result(head: &str) -> bool {
         let rest = cpus.trim_start_matches(|c: char| c.is_ascii_digit());
         rest.len() < cpus.len() && (rest.starts_with(" CPU, ") || rest.starts_with(" CPUs, "))
     };
-    // A document of a later schema is somebody else's.
+    // A document of a later schema belongs to a later program.
     json.starts_with("{\n  \"schema\": \"schedlab-run/1\"")
         || ["scheduler,release,", "workload,scheduler,release,"]
             .iter()
@@ -223,7 +223,7 @@ fn read_rows(names: &[String]) -> Result<Rows, Failure> {
             }
             NoRow::Scope(of) => format!(
                 "\"{name}\" is not a figure of the whole run, but of {of}; --tasks and --format \
-                 json have it"
+                 json show it"
             ),
             NoRow::Unknown => {
                 let all = rows::names();
@@ -239,7 +239,7 @@ fn read_rows(names: &[String]) -> Result<Rows, Failure> {
     })
 }
 
-/// The results in a file: one, or a list of them.
+/// Reads the results in a file: one, or a list.
 fn read_earlier(path: &Path) -> Result<Vec<Report>, Failure> {
     let source = files::read(path)?;
     let text = source.text.trim_start_matches('\u{feff}').trim_start();
@@ -265,12 +265,15 @@ fn read_earlier(path: &Path) -> Result<Vec<Report>, Failure> {
         )));
     }
     if all.is_empty() {
-        return Err(Failure::Message(format!("--baseline: {}: there is no result", source.file)));
+        return Err(Failure::Message(format!(
+            "--baseline: {}: it contains no result",
+            source.file
+        )));
     }
     Ok(all)
 }
 
-/// One document; an array of them if there are several files.
+/// Prints one document; with several files, an array of documents.
 fn print_json(args: &RunArgs, reports: &[Report], output: &mut Output) -> Result<(), Failure> {
     if let ([report], [_]) = (reports, &*args.files) {
         json::write_json(report, output.documents())?;
@@ -301,7 +304,7 @@ fn print_tables(
         }
         writeln!(output, "{}", heading(report))?;
         output.write_styled(&table::comparison_of(report, view, style))?;
-        // Who names figures wants these.
+        // Figures requested by name are all shown.
         let groups = match view.rows.are_named() {
             true => String::new(),
             false => table::groups(report, style),

@@ -21,8 +21,10 @@ pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure>
     let chosen = choose(&names).map_err(|error| error.to_string())?;
     let chosen = schedlab_lab::scx::all_fixed(&chosen).map_err(|error| error.to_string())?;
     if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
-        let message =
-            format!("{}: a random world sets tunables itself; leave out [...]", one.choice);
+        let message = format!(
+            "{}: random worlds choose the tunables themselves; leave out [...]",
+            one.choice
+        );
         return Err(Failure::Message(message));
     }
     let choices: Vec<Choice> = chosen.iter().map(|chosen| chosen.choice.clone()).collect();
@@ -32,21 +34,21 @@ pub fn stress(args: &StressArgs, output: &mut Output) -> Result<Status, Failure>
     }
 }
 
-/// So many worlds take minutes.
+/// Number of worlds above which a run takes minutes.
 const MANY_WORLDS: u64 = 10_000;
 
-/// What came of a scheduler's worlds.
+/// Results of the worlds of a scheduler.
 #[derive(Default)]
 struct Tally {
     worlds: u64,
     events: u64,
-    /// Rules that were broken, and how often.
+    /// Broken rules, with counts.
     broken: Vec<(Rule, u64)>,
-    /// Worlds that break what a policy asks for, and how many of them it failed in.
+    /// Number of worlds that lack a required feature of the policy, and failures in them.
     unasked: (u64, u64),
 }
 
-/// The command that runs a world which was saved; policies in files by their files.
+/// Returns the command that runs a saved world; policies in files are named by their files.
 fn command(world: &World, choice: &Choice, file: &str) -> String {
     let held = format!("--scheduler {choice} ");
     let named = format!("--scheduler {} ", scx::named(choice));
@@ -60,7 +62,7 @@ fn many_worlds(
 ) -> Result<Status, Failure> {
     if args.first_seed.checked_add(args.seeds - 1).is_none() {
         return Err(Failure::Message(
-            "--first-seed and --seeds together go beyond the largest seed".into(),
+            "--first-seed and --seeds together exceed the largest seed".into(),
         ));
     }
     // A scheduler that panics has broken a rule; its message is reported with the others.
@@ -72,7 +74,7 @@ fn many_worlds(
     }
     let progress = Progress::new(worlds, "worlds");
     let mut written = Ok(());
-    // Some seeds at a time, so that a million of them need no memory.
+    // Worlds run in batches, so that a million of them need little memory.
     const BATCH: u64 = 64;
     let mut first = 0;
     while first < args.seeds && written.is_ok() {
@@ -105,7 +107,7 @@ fn many_worlds(
     Ok(if broken { Status::Bad } else { Status::Good })
 }
 
-/// Counts a world; says so if it is the first in which its scheduler broke this rule.
+/// Counts a world, and reports it if its scheduler breaks this rule for the first time.
 fn report_world(
     seed: u64,
     choice: &Choice,
@@ -132,7 +134,7 @@ fn report_world(
     writeln!(output, "BROKEN  {choice}: {violation}")?;
     writeln!(
         output,
-        "        with {turn}; to see it again: schedlab stress --scheduler {} --seed {seed}",
+        "        with {turn}; to repeat it: schedlab stress --scheduler {} --seed {seed}",
         scx::named(choice)
     )
 }
@@ -155,7 +157,7 @@ fn write_tallies(
             let are = if worlds == 1 { "is" } else { "are" };
             writeln!(
                 output,
-                "{name}: {} {are} not as it asks for; it failed in {failed} of them, which does \
+                "{name}: {} {are} outside its requirements; failures in {failed} of them do \
                  not count",
                 counted(worlds as usize, "world")
             )?;
@@ -164,7 +166,7 @@ fn write_tallies(
     Ok(())
 }
 
-/// How many events before a violation are shown.
+/// Number of events shown before a violation.
 const EVENTS_SHOWN: usize = 40;
 
 fn one_world(
@@ -175,11 +177,13 @@ fn one_world(
 ) -> Result<Status, Failure> {
     if let (Some(_), true) = (save, choices.len() > 1) {
         return Err(Failure::Message(
-            "--save needs one scheduler (--scheduler NAME): each has a world of its own".into(),
+            "--save needs one scheduler (--scheduler NAME): each scheduler has its own \
+             world"
+                .into(),
         ));
     }
     if let Some(path) = save {
-        // What was saved before may have been changed since: it is not written over either.
+        // An earlier saved world may have been edited since: it is not overwritten either.
         crate::files::check_replaceable(path, "--save", "empty", |_| false)?;
     }
     let mut status = Status::Good;
@@ -218,7 +222,7 @@ fn one_world(
         for (path, shares) in &world.groups {
             writeln!(output, "    group {path}: cpu.shares = {shares}")?;
         }
-        // Whatever a panic says on standard error belongs to the details.
+        // The message of a panic on standard error is part of the details.
         let checked = check(&world, choice);
         let Some(Broken { turn, violation }) = checked.failure else {
             writeln!(output, "    every rule was kept, over {} events", checked.events)?;
@@ -226,7 +230,7 @@ fn one_world(
         };
         match broken_by(choice, &world) {
             None => status = Status::Bad,
-            Some(what) => writeln!(output, "It asks for {what}: this does not count.")?,
+            Some(what) => writeln!(output, "It requires {what}: this does not count.")?,
         }
         writeln!(output, "BROKEN  {violation}")?;
         writeln!(output, "        with {turn}")?;

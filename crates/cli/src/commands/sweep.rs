@@ -3,7 +3,7 @@
 use crate::files;
 use crate::page;
 use crate::python;
-use crate::sweep_args::{Engine, Parts, SweepArgs, SweepFormat};
+use crate::sweep_args::{Engine, PartFormat, SweepArgs, SweepFormat};
 use crate::sweep_table::{extent, table};
 use crate::terminal::{Output, Progress, complain, style};
 use crate::{Failure, PROGRAM, Status};
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The status of a program that was interrupted.
+/// Exit status of an interrupted program.
 const INTERRUPTED: i32 = 130;
 
 /// Runs a sweep.
@@ -44,8 +44,8 @@ pub fn sweep(args: &SweepArgs, output: &mut Output) -> Result<Status, Failure> {
     }
     let form = match args.parts {
         None => PartForm::best(),
-        Some(Parts::Csv) => PartForm::Csv,
-        Some(Parts::Parquet) => PartForm::Parquet,
+        Some(PartFormat::Csv) => PartForm::Csv,
+        Some(PartFormat::Parquet) => PartForm::Parquet,
     };
     let store = match &args.output {
         Some(directory) => Some(Store::open(directory, &space, form, PROGRAM)?),
@@ -83,12 +83,12 @@ pub fn sweep(args: &SweepArgs, output: &mut Output) -> Result<Status, Failure> {
     Ok(Status::Good)
 }
 
-/// The space of the file, with the metrics of the command line.
+/// Reads the space in the file, with the metrics of the command line.
 fn read(args: &SweepArgs, source: &Source) -> Result<(Space, Vec<String>), Failure> {
-    let beside = args.file.parent().unwrap_or(Path::new("")).to_path_buf();
-    // Files are named as seen from the file that names them.
+    let directory = args.file.parent().unwrap_or(Path::new("")).to_path_buf();
+    // File names are relative to the file that contains them.
     let mut read = |name: &str| {
-        files::read(&beside.join(name)).map(|read| Source { file: name.into(), ..read })
+        files::read(&directory.join(name)).map(|read| Source { file: name.into(), ..read })
     };
     if args.metrics.is_empty() {
         return Ok(Space::parse(&source.file, &source.text, &mut read)?);
@@ -99,7 +99,7 @@ fn read(args: &SweepArgs, source: &Source) -> Result<(Space, Vec<String>), Failu
     Ok(Space::parse(&source.file, &text, &mut read)?)
 }
 
-/// All rows: those that are in the store, and those that were not.
+/// Returns all rows: those in the store, and new ones.
 fn run(args: &SweepArgs, space: &Space, store: Option<&Store>) -> Result<Vec<Row>, Failure> {
     let mut parts: Vec<Option<Vec<Row>>> = (0..space.parts()).map(|_| None).collect();
     let missing = match store {
@@ -108,21 +108,21 @@ fn run(args: &SweepArgs, space: &Space, store: Option<&Store>) -> Result<Vec<Row
     };
     if let Some(store) = store {
         for part in 0..space.parts() {
-            // They rise.
+            // Part numbers ascend.
             if missing.binary_search(&part).is_err() {
                 parts[part as usize] = Some(store.read(space, part)?);
             }
         }
         if missing.len() < parts.len() {
             let there = parts.len() - missing.len();
-            complain(&format!("note: {there} of {} parts are there already", parts.len()));
+            complain(&format!("note: {there} of {} parts already exist", parts.len()));
         }
     }
-    // A scheduler that panics is told of as an error of its own.
+    // A scheduler that panics is reported as an error of its own.
     std::panic::set_hook(Box::new(|_| {}));
     let stop = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&stop);
-    // A second interrupt does not wait for the runs that were begun.
+    // A second interrupt does not wait for runs in progress.
     let listening = ctrlc::set_handler(move || {
         if handler.swap(true, Ordering::SeqCst) {
             std::process::exit(INTERRUPTED);
@@ -131,7 +131,7 @@ fn run(args: &SweepArgs, space: &Space, store: Option<&Store>) -> Result<Vec<Row
     listening.map_err(|error| format!("cannot listen for interrupts: {error}"))?;
     let points: u64 = missing.iter().map(|part| space.points_of(*part).count() as u64).sum();
     let progress = Progress::new(points * space.repeat(), "points with their seeds");
-    let best_so_far = Mutex::new(Best::of(space));
+    let best_so_far = Mutex::new(BestValue::of(space));
     let threads = args.threads.unwrap_or_else(parallel::cores);
     let mut failed = None;
     let done = |rows: &[Row]| {
@@ -162,30 +162,30 @@ fn run(args: &SweepArgs, space: &Space, store: Option<&Store>) -> Result<Vec<Row
         let there = parts.iter().filter(|part| part.is_some()).count();
         match &args.output {
             Some(directory) => complain(&format!(
-                "interrupted: {there} of {} parts are in {}; the same command goes on there",
+                "interrupted: {there} of {} parts are in {}; the same command continues there",
                 parts.len(),
                 directory.display()
             )),
-            None => complain("interrupted: nothing is kept (with -o DIR it would be)"),
+            None => complain("interrupted: no results are kept (-o DIR keeps them)"),
         }
         std::process::exit(INTERRUPTED);
     }
     Ok(parts.into_iter().flatten().flatten().collect())
 }
 
-/// The best value so far of the first metric of which it can be said.
-struct Best {
+/// Best value so far of the first metric that has a better direction.
+struct BestValue {
     place: Option<usize>,
     value: Option<f64>,
 }
 
-impl Best {
-    fn of(space: &Space) -> Best {
+impl BestValue {
+    fn of(space: &Space) -> BestValue {
         let place = space.told().iter().position(|told| told.better != Better::Neither);
-        Best { place, value: None }
+        BestValue { place, value: None }
     }
 
-    /// What to say, if one of these is better.
+    /// Returns a message if one of these rows is better.
     fn take(&mut self, space: &Space, rows: &[Row]) -> Option<String> {
         let place = self.place?;
         let told = &space.told()[place];
@@ -207,7 +207,7 @@ impl Best {
     }
 }
 
-/// The points, with means over seeds.
+/// Returns the points, with means over seeds, as JSON.
 fn document(space: &Space, cells: &[Cell]) -> serde_json::Value {
     let mean = |mean: &Option<Mean>| match mean {
         None => serde_json::Value::Null,
@@ -246,7 +246,7 @@ fn document(space: &Space, cells: &[Cell]) -> serde_json::Value {
     })
 }
 
-/// The same by the Python package.
+/// Runs the sweep by the Python package.
 fn by_python(args: &SweepArgs, output: &mut Output) -> Result<Status, Failure> {
     let mut list: Vec<OsString> = vec!["sweep".into(), args.file.clone().into()];
     list.extend(["--engine".into(), args.engine.name().into()]);
@@ -269,8 +269,8 @@ fn by_python(args: &SweepArgs, output: &mut Output) -> Result<Status, Failure> {
         add("--metrics", Some(metric.into()));
     }
     let parts = args.parts.map(|parts| match parts {
-        Parts::Csv => "csv",
-        Parts::Parquet => "parquet",
+        PartFormat::Csv => "csv",
+        PartFormat::Parquet => "parquet",
     });
     add("--parts", parts.map(Into::into));
     if args.check {

@@ -18,10 +18,10 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// For the films of all schedulers together, bytes.
+/// Memory for the recordings of all schedulers together, bytes.
 const ROOM: usize = 64 << 20;
 
-/// From then on it is shown that something is simulated.
+/// Time after which progress is shown.
 const LONG: Duration = Duration::from_millis(500);
 
 /// Shows a run in virtual time.
@@ -33,7 +33,7 @@ pub fn top(args: &TopArgs, output: &mut Output) -> Result<Status, Failure> {
         ];
         if let Some((what, _)) = lacking.iter().find(|(_, is_terminal)| !is_terminal) {
             return Err(Failure::Message(format!(
-                "error: schedlab top needs a terminal, and {what} is none\n   = help: --batch \
+                "error: schedlab top needs a terminal, and {what} is not one\n   = help: --batch \
                  prints one frame as text; `schedlab timehist` prints the whole run, a line a slice"
             )));
         }
@@ -61,7 +61,7 @@ pub fn top(args: &TopArgs, output: &mut Output) -> Result<Status, Failure> {
     } else {
         arrive(&mut app, args.at)?;
         if theme.color {
-            // What --color and NO_COLOR say was heard already.
+            // --color and NO_COLOR have been applied already.
             ratatui::crossterm::style::force_color_output(true);
         }
         with_screen(|screen| watch(&mut app, theme, &prepared, screen))?;
@@ -92,7 +92,7 @@ fn batch(
     Ok(())
 }
 
-/// Simulates as far as the moment that is asked for, which must be before the end.
+/// Simulates up to the requested moment, which must precede the end.
 fn arrive(app: &mut App<'_>, at: Option<u64>) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut spinner: Option<Spinner> = None;
@@ -109,32 +109,23 @@ fn arrive(app: &mut App<'_>, at: Option<u64>) -> Result<(), Failure> {
     match at.filter(|&at_ns| at_ns > app.at_ns) {
         None => Ok(()),
         Some(at_ns) => Err(Failure::Message(format!(
-            "--at {}: the run was over at {}",
+            "--at {}: the run ended at {}",
             duration(at_ns, true),
             duration(app.at_ns, true)
         ))),
     }
 }
 
-/// The plan that the file is or the options make, and the file's name if it is one.
+/// Identifiers of options that only affect the display.
+const DISPLAY: [&str; 8] =
+    ["schedulers", "at", "speed", "window", "sort", "batch", "iterations", "scx_dump"];
+
+/// Returns the plan in the file, with the file's name, or the plan that the options describe.
 fn plan(args: &TopArgs) -> Result<(Plan, Option<String>), Failure> {
     let source = files::read(&args.file)?;
     if Plan::is_plan(&source.text) {
-        let given = [
-            ("cpus", args.cpus.is_some()),
-            ("machine", args.machine.is_some()),
-            ("hz", args.hz.is_some()),
-            ("no-costs", args.no_costs),
-            ("duration", args.duration.is_some()),
-            ("set", !args.set.is_empty()),
-            ("groups", !args.groups.is_empty()),
-            ("group", !args.group.is_empty()),
-            ("timetable", !args.timetable.is_empty()),
-            ("seed", args.seed.is_some()),
-        ];
-        let given = given.iter().find(|(_, given)| *given).map(|(option, _)| *option);
-        if let Some(option) = given.or_else(|| args.scx.of_runs()) {
-            return Err(Failure::Message(crate::plans::contradiction(&source.file, option)));
+        if let Some(option) = args.given.first_option::<TopArgs>(&DISPLAY) {
+            return Err(Failure::Message(crate::plans::contradiction(&source.file, &option)));
         }
         let plan = Plan::parse(&source.file, &source.text).map_err(|error| error.to_string())?;
         if !matches!(plan.load, Load::Workload(_)) {
@@ -153,8 +144,8 @@ fn plan(args: &TopArgs) -> Result<(Plan, Option<String>), Failure> {
     let text = source.text.trim_start_matches('\u{feff}').trim_start();
     if !text.is_empty() && !text.starts_with(['{', '/']) {
         return Err(Failure::Message(format!(
-            "{}: that is no workload, which begins with {{; a recorded trace is shown by `schedlab \
-             timehist`, `latency` and `map`",
+            "{}: this is not a workload, which begins with {{; a recorded trace is shown by \
+             `schedlab timehist`, `latency` and `map`",
             source.file
         )));
     }
@@ -184,7 +175,7 @@ fn plan(args: &TopArgs) -> Result<(Plan, Option<String>), Failure> {
     Ok((plan, None))
 }
 
-/// The one or two schedulers that are shown, of those that there are.
+/// Returns the one or two schedulers to show.
 fn contenders(prepared: &Prepared, names: &[String]) -> Result<Vec<Contender>, Failure> {
     let all = prepared.schedulers();
     if all.len() <= 2 && names.is_empty() {
@@ -197,14 +188,14 @@ fn contenders(prepared: &Prepared, names: &[String]) -> Result<Vec<Contender>, F
         })
         .cloned()
         .collect();
-    // What was named otherwise (`cfs:sched_latency_ns=6ms`) is all that there is.
+    // A single choice may be named differently (`cfs:sched_latency_ns=6ms`).
     let chosen = if all.len() <= 2 && chosen.len() < names.len() { all.to_vec() } else { chosen };
     match chosen.len() {
         1 | 2 => Ok(chosen),
         _ => {
             let names = all.iter().map(Contender::to_string).collect::<Vec<_>>().join(", ");
             Err(Failure::Message(format!(
-                "--scheduler: one or two are shown at a time; say which of {names}"
+                "--scheduler: one or two are shown at a time; choose from {names}"
             )))
         }
     }

@@ -1,11 +1,11 @@
-//! `schedlab trace`: what is in a recorded trace, its figures, and other formats.
+//! `schedlab trace`: contents and figures of a recorded trace, and conversion to other formats.
 
-use crate::args::ListFormat;
+use crate::options::ListFormat;
 use crate::options::RunFormat;
 use crate::page;
 use crate::terminal::{Output, style};
 use crate::trace_args::{ConvertArgs, InfoArgs, StatsArgs, TraceArgs, TraceCommand};
-use crate::traced::tell_problems;
+use crate::traced::warn_of_problems;
 use crate::{Failure, Status};
 use schedlab_lab::recorded;
 use schedlab_report::html::TURNS_MOST;
@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::Path;
 
-/// Does what was asked for.
+/// Runs a subcommand.
 pub fn trace(args: &TraceArgs, output: &mut Output) -> Result<Status, Failure> {
     match &args.command {
         TraceCommand::Info(args) => info(args, output),
@@ -39,7 +39,7 @@ fn read(
     Ok(trace.read(sink).map_err(|error| format!("{}: {error}", path.display()))?)
 }
 
-/// So many names are shown.
+/// Maximum number of names shown.
 const NAMES: usize = 15;
 
 fn info(args: &InfoArgs, output: &mut Output) -> Result<Status, Failure> {
@@ -56,7 +56,7 @@ fn info(args: &InfoArgs, output: &mut Output) -> Result<Status, Failure> {
     Ok(Status::Good)
 }
 
-/// Seconds with nine digits.
+/// Formats seconds with nine digits.
 fn seconds(ns: u64) -> String {
     format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
 }
@@ -108,7 +108,7 @@ fn print_info(
         (Context::Task, "by tasks"),
         (Context::Soft, "by soft interrupts"),
         (Context::Hard, "by hard interrupts"),
-        (Context::Unknown, "by nobody knows whom"),
+        (Context::Unknown, "by unknown contexts"),
     ];
     let wakeups: Vec<String> = contexts
         .iter()
@@ -136,14 +136,14 @@ fn print_info(
         writeln!(output, "  and {} more names", names.len() - NAMES)?;
     }
     if reading.problems.is_empty() {
-        writeln!(output, "\nNothing is missing from it, as far as it can be seen.")?;
+        writeln!(output, "\nNo defects were found.")?;
     } else {
-        writeln!(output, "\nWhat is wrong with it")?;
+        writeln!(output, "\nDefects")?;
         for sentence in reading.problems.sentences() {
             writeln!(output, "  {sentence}")?;
         }
     }
-    writeln!(output, "\nWhat can be asked of it")?;
+    writeln!(output, "\nQuestions that it can answer")?;
     for (question, missing) in info.answers() {
         match missing {
             None => writeln!(output, "  yes  {question}")?,
@@ -235,7 +235,7 @@ fn stats(args: &StatsArgs, output: &mut Output) -> Result<Status, Failure> {
     page::check(&args.page, 1)?;
     let turns = args.page.report.is_some().then_some(TURNS_MOST);
     let recorded = recorded::recorded(&trace, turns).map_err(|error| format!("{file}: {error}"))?;
-    tell_problems(&file, &recorded.reading);
+    warn_of_problems(&file, &recorded.reading);
     let header = &recorded.reading.header;
     let report = recorded.report(&file);
     page::put(&args.page, &report, || recorded.page(&file))?;
@@ -266,25 +266,23 @@ fn convert(args: &ConvertArgs) -> Result<Status, Failure> {
     let format = args.format.map(TraceFormat::from).or_else(|| TraceFormat::of(&args.out));
     let Some(format) = format else {
         return Err(Failure::Message(format!(
-            "{out}: its ending says no format; name it .pftrace, .json or .txt (with .gz or .zst \
-             behind it, if it is to be compressed), or give --format"
+            "{out}: its ending names no format; name it .pftrace, .json or .txt (with .gz or .zst \
+             appended to compress it), or give --format"
         )));
     };
     let same = |path: &Path| std::fs::canonicalize(path).ok();
     if same(&args.file).is_some() && same(&args.file) == same(&args.out) {
-        return Err(Failure::Message(format!(
-            "{out}: that is the trace itself; name another file"
-        )));
+        return Err(Failure::Message(format!("{out}: this is the input trace; name another file")));
     }
     if !is_replaceable(&args.out) {
         return Err(Failure::Message(format!(
-            "{out} is there and is not a trace, so it is not written over; name another file"
+            "{out} exists and is not a trace, so it is not overwritten; name another file"
         )));
     }
     let trace = open(&args.file)?;
-    // Once to know how many CPUs there are.
+    // The first pass counts the CPUs.
     let reading = read(&args.file, &trace, &mut ())?;
-    tell_problems(&args.file.display().to_string(), &reading);
+    warn_of_problems(&args.file.display().to_string(), &reading);
     let scheduler = reading.header.release.clone().unwrap_or_else(|| "recorded".into());
     let header = Header { cpus: reading.header.cpus, hz: 0, scheduler };
     let cannot = |error| format!("{out}: cannot be written: {error}");

@@ -1,4 +1,4 @@
-//! `schedlab tune`: the search is Python's.
+//! `schedlab tune`: Python does the search.
 
 use crate::python;
 use crate::sweep_args::TuneArgs;
@@ -8,7 +8,7 @@ use std::ffi::OsString;
 
 /// Searches for settings.
 pub fn tune(args: &TuneArgs, output: &mut Output) -> Result<Status, Failure> {
-    // A file that is not there is told of without Python.
+    // A missing file is reported without Python.
     files::read(&args.file)?;
     let mut list: Vec<OsString> = vec!["tune".into(), args.file.clone().into()];
     let mut add = |name: &str, value: Option<OsString>| {

@@ -1,6 +1,7 @@
-//! `schedlab scx twin`: a policy against the scheduler that it is a twin of, slice by slice.
+//! `schedlab scx twin`: compares a policy, slice by slice, with the scheduler of which it is a
+//! twin.
 
-use super::scx::{Lines, ran_with};
+use super::scx_log::{LogLines, run_logged};
 use crate::plans::prepare;
 use crate::scx_args::ScxTwinArgs;
 use crate::terminal::Output;
@@ -11,33 +12,33 @@ use schedlab_lab::scx;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// So many turns of each are shown before the first that differs, and behind it.
+/// Number of turns of each shown before the first difference, and after it.
 const AROUND: usize = 4;
 
-/// A CPU goes over to a task.
+/// Beginning of a turn: a CPU switches to a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Turn {
+struct TurnStart {
     at_ns: u64,
     cpu: CpuId,
     next: Option<TaskId>,
 }
 
-/// All turns of a run, by which rule each began, and the names of tasks.
+/// Recorder of all turns of a run, with the rule that began each, and the names of tasks.
 #[derive(Default)]
-struct Turns {
-    turns: Vec<(Turn, Rule)>,
+struct TurnRecorder {
+    turns: Vec<(TurnStart, Rule)>,
     names: BTreeMap<TaskId, String>,
 }
 
-impl Observer for Turns {
+impl Observer for TurnRecorder {
     fn on(&mut self, at_ns: u64, event: Event<'_>) {
         match event {
             Event::Named { task, name } => {
                 self.names.insert(task, name.into());
             }
             Event::Switched { cpu, next, why, .. } => {
-                let turn = Turn { at_ns, cpu, next };
-                // Whoever is current at a nanosecond only, between two reschedules, has no turn.
+                let turn = TurnStart { at_ns, cpu, next };
+                // A task that is current for an instant only, between two reschedules, has no turn.
                 let last = self.turns.iter().rposition(|(turn, _)| turn.cpu == cpu);
                 match last.map(|last| (last, self.turns[last].0)) {
                     Some((last, before)) if before.at_ns == at_ns => {
@@ -55,7 +56,7 @@ impl Observer for Turns {
     }
 }
 
-/// Compares.
+/// Runs and compares both.
 pub fn twin(args: &ScxTwinArgs, output: &mut Output) -> Result<Status, Failure> {
     let object = args.object.display().to_string();
     let object = object.strip_prefix(scx::PREFIX).unwrap_or(&object);
@@ -82,13 +83,13 @@ pub fn twin(args: &ScxTwinArgs, output: &mut Output) -> Result<Status, Failure> 
         writeln!(output, "\n{contender}")?;
         show(contender, args, side, same, output)?;
     }
-    // What the policy was told, and answered, since the last turn that is the same.
+    // Callbacks of the policy since the last equal turn.
     let from_ns = match same.checked_sub(1) {
         Some(last) => got.turns[last].0.at_ns,
         None => 0,
     };
-    let lines = Lines::between(from_ns, at_ns);
-    let (text, ran) = ran_with(lines, || turns(&of_object, policy));
+    let lines = LogLines::between(from_ns, at_ns);
+    let (text, ran) = run_logged(lines, || turns(&of_object, policy));
     ran?;
     writeln!(output, "\ncallbacks of {policy}, from {from_ns} ns to {at_ns} ns")?;
     output.write_all(text.as_bytes())?;
@@ -117,13 +118,13 @@ fn only(prepared: &Prepared) -> Result<&Contender, Failure> {
         others => {
             let names: Vec<String> = others.iter().map(ToString::to_string).collect();
             let names = names.join(", ");
-            Err(Failure::Message(format!("a twin is one scheduler's; these are {names}")))
+            Err(Failure::Message(format!("a twin belongs to one scheduler; these are {names}")))
         }
     }
 }
 
-fn turns(prepared: &Prepared, contender: &Contender) -> Result<Turns, Failure> {
-    let mut turns = Turns::default();
+fn turns(prepared: &Prepared, contender: &Contender) -> Result<TurnRecorder, Failure> {
+    let mut turns = TurnRecorder::default();
     let ran = prepared.session(contender).and_then(|mut session| {
         session.observe(&mut turns).name_tasks();
         session.finish()
@@ -132,11 +133,11 @@ fn turns(prepared: &Prepared, contender: &Contender) -> Result<Turns, Failure> {
     Ok(turns)
 }
 
-/// The turns round the first that differs.
+/// Prints the turns around the first difference.
 fn show(
     contender: &Contender,
     args: &ScxTwinArgs,
-    side: &Turns,
+    side: &TurnRecorder,
     same: usize,
     output: &mut Output,
 ) -> io::Result<()> {

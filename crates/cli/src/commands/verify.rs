@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// What was left out of directories, to be reported in one line each rather than one a file.
+/// Files left out of directories, reported in one line for each kind rather than for each file.
 #[derive(Default)]
-struct LeftOut {
-    /// Files of schedulers that this program does not have.
+struct SkippedFiles {
+    /// Files of schedulers that this program does not contain.
     unknown: BTreeMap<(String, String), usize>,
     vectors: usize,
 }
@@ -29,16 +29,17 @@ pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure>
         let name = policy.display().to_string();
         let spec = if scx::is_spec(&name) { name } else { format!("scx:{name}") };
         return Err(Failure::Message(format!(
-            "{spec}: no kernel's golden schedules are there of a sched_ext policy; `schedlab stress \
-             -s {spec}` runs it under every rule, `schedlab scx log FILE -s {spec}` tells all it does"
+            "{spec}: sched_ext policies have no golden schedules; `schedlab stress \
+             -s {spec}` runs it under every rule, `schedlab scx log FILE -s {spec}` shows its \
+             callbacks"
         )));
     }
     let files = collect(&args.paths).map_err(|error| error.to_string())?;
-    // A scheduler that panics has not met its schedule; the message is reported with the file.
+    // A scheduler that panics differs from its schedule; the message is reported with the file.
     std::panic::set_hook(Box::new(|_| {}));
     let progress = Progress::new(files.len() as u64, "files");
     let mut summary = Summary::default();
-    let mut left_out = LeftOut::default();
+    let mut skipped = SkippedFiles::default();
     let mut written = Ok(());
     parallel::for_each_in_order(
         &files,
@@ -46,7 +47,7 @@ pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure>
         |file| verify_file(&file.path),
         |index, result| {
             let reported = progress
-                .step(|| report_file(&files[index], &result, args.quiet, &mut left_out, output));
+                .step(|| report_file(&files[index], &result, args.quiet, &mut skipped, output));
             match reported {
                 Ok(counts) => {
                     if counts {
@@ -65,9 +66,9 @@ pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure>
     written?;
     write_summary(&summary, output)?;
     output.flush()?;
-    report_left_out(&left_out);
+    report_skipped(&skipped);
     let total = summary.total();
-    Ok(if summary.errors > 0 || !left_out.unknown.is_empty() {
+    Ok(if summary.errors > 0 || !skipped.unknown.is_empty() {
         Status::Error
     } else if total.agreeing < total.files {
         Status::Bad
@@ -76,12 +77,12 @@ pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure>
     })
 }
 
-/// Says what came of one file; returns whether it counts.
+/// Reports the result of one file, and returns whether it counts.
 fn report_file(
     file: &Collected,
     result: &Result<Verdict, GoldenError>,
     quiet: bool,
-    left_out: &mut LeftOut,
+    skipped: &mut SkippedFiles,
     output: &mut Output,
 ) -> io::Result<bool> {
     let path = file.path.display();
@@ -100,11 +101,11 @@ fn report_file(
         },
         Err(GoldenError::UnknownScheduler { scheduler, kernel, .. }) if !file.named => {
             let key = (scheduler.clone(), kernel.clone());
-            *left_out.unknown.entry(key).or_default() += 1;
+            *skipped.unknown.entry(key).or_default() += 1;
             return Ok(false);
         }
         Err(GoldenError::Vectors) if !file.named => {
-            left_out.vectors += 1;
+            skipped.vectors += 1;
             return Ok(false);
         }
         Err(GoldenError::Form(diagnostic) | GoldenError::UnknownScheduler { diagnostic, .. }) => {
@@ -112,7 +113,7 @@ fn report_file(
             complain(&diagnostic.to_string());
         }
         Err(error) => {
-            // In its turn among the others.
+            // Keeps the order of the output.
             output.flush()?;
             complain(&format!("{path}: {error}"));
         }
@@ -150,7 +151,7 @@ fn write_summary(summary: &Summary, output: &mut Output) -> io::Result<()> {
     Ok(())
 }
 
-/// Cut, not rounded: 100 % is all of it.
+/// Truncated, not rounded: 100 % means complete agreement.
 fn percent(agreement: Agreement) -> String {
     if agreement.same_ns == agreement.busy_ns {
         return "100%".into();
@@ -159,16 +160,16 @@ fn percent(agreement: Agreement) -> String {
     format!("{}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
-fn report_left_out(left_out: &LeftOut) {
-    if left_out.vectors > 0 {
+fn report_skipped(skipped: &SkippedFiles) {
+    if skipped.vectors > 0 {
         complain(&format!(
             "note: {} left out, with load-tracking vectors rather than schedules",
-            counted(left_out.vectors, "file")
+            counted(skipped.vectors, "file")
         ));
     }
-    for ((scheduler, kernel), files) in &left_out.unknown {
+    for ((scheduler, kernel), files) in &skipped.unknown {
         complain(&format!(
-            "there is no scheduler {scheduler} of kernel {kernel} in this program: {} not replayed",
+            "this program has no scheduler {scheduler} of kernel {kernel}: {} not replayed",
             counted(*files, "file")
         ));
     }

@@ -8,17 +8,17 @@ use std::cmp::Ordering;
 /// A column of the table of tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Column {
-    /// The task's number.
+    /// Number of the task.
     Nr,
-    /// Its name.
+    /// Name of the task.
     Name,
-    /// Its priority, as top has it.
+    /// Priority, as in top.
     Pr,
-    /// Its nice value.
+    /// Nice value.
     Ni,
-    /// What it is doing.
+    /// State.
     State,
-    /// The CPU that it is on, or waits for.
+    /// CPU that it is on, or waits for.
     On,
     /// CPU time in the window, as a share of it.
     Cpu,
@@ -30,24 +30,24 @@ pub enum Column {
     Time,
     /// Waiting since its start.
     Wait,
-    /// How long it has been doing what it does.
+    /// Time in its present state.
     For,
-    /// The latency of its last wakeup.
+    /// Latency of its last wakeup.
     Lat,
-    /// The largest latency.
+    /// Largest latency.
     Max,
-    /// How often it was given a CPU.
+    /// Number of times it was given a CPU.
     Switches,
-    /// How often it lost its CPU though it was runnable.
+    /// Number of times it lost its CPU while runnable.
     Preempted,
-    /// How often it was given another CPU than it had had last.
+    /// Number of times it was given another CPU than its last one.
     Moved,
-    /// Its group.
+    /// Group.
     Group,
 }
 
 impl Column {
-    /// All, as they stand from left to right.
+    /// All columns, from left to right.
     pub const ALL: [Column; 18] = [
         Column::Nr,
         Column::Name,
@@ -69,7 +69,7 @@ impl Column {
         Column::Group,
     ];
 
-    /// Those that matter most first: where there is no room for all, the last go.
+    /// All columns by importance: where there is not enough room, the last are left out.
     const BY_WEIGHT: [Column; 18] = [
         Column::Name,
         Column::State,
@@ -91,7 +91,7 @@ impl Column {
         Column::Group,
     ];
 
-    /// What stands above it.
+    /// Returns the heading.
     pub fn title(self) -> &'static str {
         match self {
             Column::Nr => "NR",
@@ -115,7 +115,7 @@ impl Column {
         }
     }
 
-    /// Its width; of names and groups the least.
+    /// Returns the width; of names and groups the minimum.
     fn width(self) -> usize {
         match self {
             Column::Name => 10,
@@ -130,12 +130,12 @@ impl Column {
         }
     }
 
-    /// Whether it is text, which begins at the left.
+    /// Returns whether it is text, which is aligned to the left.
     pub fn is_text(self) -> bool {
         matches!(self, Column::Name | Column::State | Column::Group)
     }
 
-    /// Whether the largest stands first, unless somebody turns it round.
+    /// Returns whether the largest value is sorted first, unless reversed.
     fn falls(self) -> bool {
         !matches!(
             self,
@@ -149,8 +149,8 @@ impl Column {
         )
     }
 
-    /// The columns that fit into `width`, in their order, with their widths; names need `name` at
-    /// most, groups `group`. `sorted` is among them. With a blank between any two.
+    /// Returns the columns that fit into `width`, in their order, with their widths and a blank
+    /// between any two; names need at most `name`, groups at most `group`. `sorted` is among them.
     pub fn fitting(
         width: usize,
         name: usize,
@@ -161,7 +161,7 @@ impl Column {
         let mut taken = 0;
         let weighed = Column::BY_WEIGHT.into_iter().filter(|&column| column != sorted);
         for column in [Column::Name, sorted].into_iter().chain(weighed) {
-            // A column without anything to tell is left out.
+            // A column without content is left out.
             if kept.contains(&column) || (column == Column::Group && group == 0) {
                 continue;
             }
@@ -189,20 +189,20 @@ impl Column {
     }
 }
 
-/// A task, as the table shows it.
+/// Row of the table: a task.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// Which.
+    /// Number of the task.
     pub task: TaskId,
-    /// Its name, harmless.
+    /// Escaped name.
     pub name: String,
-    /// Its group, harmless; empty: the root.
+    /// Escaped group; empty: the root.
     pub group: String,
-    /// What it is doing.
+    /// State.
     pub doing: Doing,
-    /// Where.
+    /// CPU that it is on, or waits for.
     pub cpu: Option<CpuId>,
-    /// By what it is preferred.
+    /// Priority.
     pub prio: Prio,
     /// CPU time in the window, in 1/1000 of it.
     pub cpu_share: u64,
@@ -214,21 +214,21 @@ pub struct Row {
     pub cpu_ns: u64,
     /// Waiting, ns.
     pub wait_ns: u64,
-    /// How long it has been doing what it does, ns.
+    /// Time in its present state, ns.
     pub for_ns: u64,
-    /// The latency of its last wakeup, ns; none: it was never woken and got a CPU.
+    /// Latency of its last wakeup, ns; `None`: it has had no CPU after a wakeup.
     pub latency_ns: Option<u64>,
-    /// The largest, ns.
+    /// Largest latency, ns.
     pub latency_max_ns: Option<u64>,
-    /// Times it was given a CPU, lost it, was given another.
+    /// Number of times it was given a CPU.
     pub switches: u64,
-    /// Times it lost its CPU though it was runnable.
+    /// Number of times it lost its CPU while runnable.
     pub preempted: u64,
-    /// Times it was given another CPU.
+    /// Number of times it was given another CPU.
     pub moved: u64,
 }
 
-/// The letter of a state: as top has them, but that `R` has a CPU and `r` waits for one.
+/// Returns the letter of a state, as in top, except that `R` has a CPU and `r` waits for one.
 pub fn letter(doing: Doing) -> char {
     match doing {
         Doing::NotThere => ' ',
@@ -241,7 +241,7 @@ pub fn letter(doing: Doing) -> char {
     }
 }
 
-/// The priority as top shows it: `rt` of 99, negative for other real-time tasks, 20 + nice.
+/// Returns the priority as in top: `rt` for 99, negative for other real-time tasks, 20 + nice.
 fn priority(prio: Prio) -> i32 {
     match prio.policy {
         Policy::Deadline => -101,
@@ -250,17 +250,17 @@ fn priority(prio: Prio) -> i32 {
     }
 }
 
-/// A share in 1/1000 as a percentage.
+/// Formats a share in 1/1000 as a percentage.
 pub fn percent(share: u64) -> String {
     format!("{}.{}", share / 10, share % 10)
 }
 
-/// A time as short as it can be said in three digits.
+/// Formats a time in three digits.
 fn short(ns: u64, unicode: bool) -> String {
     schedlab_report::format::duration(ns, unicode).replace(' ', "")
 }
 
-/// A count of at most six digits.
+/// Formats a count in at most six digits.
 fn count(value: u64) -> String {
     match value {
         0..=999_999 => value.to_string(),
@@ -270,7 +270,7 @@ fn count(value: u64) -> String {
 }
 
 impl Row {
-    /// What stands in `column`.
+    /// Returns the text in `column`.
     pub fn cell(&self, column: Column, unicode: bool) -> String {
         let or_none = |ns: Option<u64>| ns.map_or("-".into(), |ns| short(ns, unicode));
         match column {
@@ -299,7 +299,7 @@ impl Row {
         }
     }
 
-    /// Which of two stands first; equal ones by number.
+    /// Compares two rows; equal ones are ordered by number.
     pub fn compare(&self, other: &Row, by: Column, reversed: bool) -> Ordering {
         let order = match by {
             Column::Nr => Ordering::Equal,
@@ -348,7 +348,7 @@ mod tests {
         }
         assert_eq!(titles(12, Column::Moved), ["TASK"]);
         assert!(titles(39, Column::Moved).contains(&"MOVED"));
-        assert_eq!(titles(200, Column::Cpu).len(), 17, "nobody is in a group");
+        assert_eq!(titles(200, Column::Cpu).len(), 17, "no task is in a group");
     }
 
     #[test]

@@ -1,27 +1,27 @@
-//! What keys do: [`act`], and the table of them: [`KEYS`].
+//! Keys and their actions: [`act`], and the table of keys: [`KEYS`].
 
 use super::columns::Column;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// What the user wants.
+/// Action of the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Act {
-    /// Goes on, or pauses.
+pub enum Action {
+    /// Continues, or pauses.
     Pause,
-    /// To the next decision.
+    /// Moves to the next decision.
     Next,
-    /// To the decision before.
+    /// Moves to the decision before.
     Previous,
-    /// On or back by a window.
+    /// Moves forward or back by a window.
     Window {
-        /// On.
+        /// Forward.
         forward: bool,
     },
-    /// To the beginning.
+    /// Moves to the beginning.
     Start,
-    /// To the end.
+    /// Moves to the end.
     End,
-    /// Faster, or slower.
+    /// Changes the speed.
     Speed {
         /// Faster.
         faster: bool,
@@ -30,48 +30,48 @@ pub enum Act {
     AskTime,
     /// Asks for another window.
     AskWindow,
-    /// Asks for a task's name.
+    /// Asks for part of a task's name.
     AskName,
-    /// Says why.
+    /// Asks for an explanation.
     Why,
-    /// Between CPUs and tasks.
+    /// Switches between CPUs and tasks.
     Focus,
-    /// Between the schedulers.
+    /// Switches between the schedulers.
     Side,
-    /// Up or down by so many rows.
+    /// Moves up or down by a number of rows.
     Move(i32),
-    /// Up or down by a page.
+    /// Moves up or down by a page.
     Page {
         /// Down.
         down: bool,
     },
     /// Sorts by this column.
     Sort(Column),
-    /// Sorts by the column beside.
+    /// Sorts by the neighbouring column.
     SortBeside {
-        /// At the right.
+        /// To the right.
         right: bool,
     },
-    /// Sorts the other way round.
+    /// Reverses the order.
     Reverse,
-    /// With or without tasks that are neither on a CPU nor wait for one.
+    /// Hides or shows tasks that neither run nor wait.
     HideIdle,
-    /// A line for each CPU, or one for all.
+    /// Shows one line for all CPUs, or one for each.
     OneLine,
-    /// The table of keys.
+    /// Shows the table of keys.
     Help,
-    /// Back, or ends.
+    /// Goes back, or ends.
     Escape,
     /// Ends.
     Quit,
 }
 
-/// The table of keys: which, and what they do.
+/// Table of keys and their actions.
 pub const KEYS: [(&str, &str); 21] = [
-    ("Space", "go on, or pause"),
+    ("Space", "continue, or pause"),
     ("Right, n", "to the next decision: a task is placed or moved, a CPU switches"),
-    ("Left, b", "to the decision before"),
-    ("] [", "on, back by a window"),
+    ("Left, b", "to the previous decision"),
+    ("] [", "forward, back by a window"),
     ("End, Home", "to the end, to the beginning"),
     ("g", "to a time: 1.5s, 20ms; +5ms, -5ms from here; 50%"),
     ("+ -", "faster, slower"),
@@ -81,57 +81,57 @@ pub const KEYS: [(&str, &str); 21] = [
     ("Enter, w", "why does it run, or wait?"),
     ("/", "find a task by its name"),
     ("P T W L N", "sort by %CPU, TIME, WAIT, MAXLAT, NR"),
-    ("< >", "sort by the column at the left, at the right"),
-    ("R", "sort the other way round"),
+    ("< >", "sort by the column to the left, to the right"),
+    ("R", "reverse the order"),
     ("i", "hide tasks that neither run nor wait"),
     ("1", "one line for all CPUs, or one for each"),
-    ("d", "another window for %CPU and %WAIT"),
+    ("d", "change the window for %CPU and %WAIT"),
     ("?, h", "these keys"),
-    ("Esc", "back; give up what takes long; end"),
+    ("Esc", "back; cancel a long operation; end"),
     ("q, Ctrl-C", "end"),
 ];
 
-/// What a key asks for; nothing: it has no meaning.
-pub fn act(key: KeyEvent) -> Option<Act> {
+/// Returns the action of a key; `None`: the key has none.
+pub fn act(key: KeyEvent) -> Option<Action> {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
-        return matches!(key.code, KeyCode::Char('c' | 'C')).then_some(Act::Quit);
+        return matches!(key.code, KeyCode::Char('c' | 'C')).then_some(Action::Quit);
     }
     if key.modifiers.contains(KeyModifiers::ALT) {
         return None;
     }
     Some(match key.code {
-        KeyCode::Char(' ') => Act::Pause,
-        KeyCode::Right | KeyCode::Char('n') => Act::Next,
-        KeyCode::Left | KeyCode::Char('b') => Act::Previous,
-        KeyCode::Char(']') => Act::Window { forward: true },
-        KeyCode::Char('[') => Act::Window { forward: false },
-        KeyCode::End => Act::End,
-        KeyCode::Home => Act::Start,
-        KeyCode::Char('g') => Act::AskTime,
-        KeyCode::Char('+' | '=') => Act::Speed { faster: true },
-        KeyCode::Char('-') => Act::Speed { faster: false },
-        KeyCode::Tab | KeyCode::BackTab => Act::Focus,
-        KeyCode::Char('x') => Act::Side,
-        KeyCode::Up | KeyCode::Char('k') => Act::Move(-1),
-        KeyCode::Down | KeyCode::Char('j') => Act::Move(1),
-        KeyCode::PageUp => Act::Page { down: false },
-        KeyCode::PageDown => Act::Page { down: true },
-        KeyCode::Enter | KeyCode::Char('w') => Act::Why,
-        KeyCode::Char('/') => Act::AskName,
-        KeyCode::Char('P') => Act::Sort(Column::Cpu),
-        KeyCode::Char('T') => Act::Sort(Column::Time),
-        KeyCode::Char('W') => Act::Sort(Column::Wait),
-        KeyCode::Char('L') => Act::Sort(Column::Max),
-        KeyCode::Char('N') => Act::Sort(Column::Nr),
-        KeyCode::Char('<') => Act::SortBeside { right: false },
-        KeyCode::Char('>') => Act::SortBeside { right: true },
-        KeyCode::Char('R') => Act::Reverse,
-        KeyCode::Char('i') => Act::HideIdle,
-        KeyCode::Char('1') => Act::OneLine,
-        KeyCode::Char('d' | 's') => Act::AskWindow,
-        KeyCode::Char('?' | 'h') => Act::Help,
-        KeyCode::Esc => Act::Escape,
-        KeyCode::Char('q') => Act::Quit,
+        KeyCode::Char(' ') => Action::Pause,
+        KeyCode::Right | KeyCode::Char('n') => Action::Next,
+        KeyCode::Left | KeyCode::Char('b') => Action::Previous,
+        KeyCode::Char(']') => Action::Window { forward: true },
+        KeyCode::Char('[') => Action::Window { forward: false },
+        KeyCode::End => Action::End,
+        KeyCode::Home => Action::Start,
+        KeyCode::Char('g') => Action::AskTime,
+        KeyCode::Char('+' | '=') => Action::Speed { faster: true },
+        KeyCode::Char('-') => Action::Speed { faster: false },
+        KeyCode::Tab | KeyCode::BackTab => Action::Focus,
+        KeyCode::Char('x') => Action::Side,
+        KeyCode::Up | KeyCode::Char('k') => Action::Move(-1),
+        KeyCode::Down | KeyCode::Char('j') => Action::Move(1),
+        KeyCode::PageUp => Action::Page { down: false },
+        KeyCode::PageDown => Action::Page { down: true },
+        KeyCode::Enter | KeyCode::Char('w') => Action::Why,
+        KeyCode::Char('/') => Action::AskName,
+        KeyCode::Char('P') => Action::Sort(Column::Cpu),
+        KeyCode::Char('T') => Action::Sort(Column::Time),
+        KeyCode::Char('W') => Action::Sort(Column::Wait),
+        KeyCode::Char('L') => Action::Sort(Column::Max),
+        KeyCode::Char('N') => Action::Sort(Column::Nr),
+        KeyCode::Char('<') => Action::SortBeside { right: false },
+        KeyCode::Char('>') => Action::SortBeside { right: true },
+        KeyCode::Char('R') => Action::Reverse,
+        KeyCode::Char('i') => Action::HideIdle,
+        KeyCode::Char('1') => Action::OneLine,
+        KeyCode::Char('d' | 's') => Action::AskWindow,
+        KeyCode::Char('?' | 'h') => Action::Help,
+        KeyCode::Esc => Action::Escape,
+        KeyCode::Char('q') => Action::Quit,
         _ => return None,
     })
 }

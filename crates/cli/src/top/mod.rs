@@ -1,10 +1,10 @@
-//! `schedlab top`: a run in virtual time, as top and htop show a machine.
+//! `schedlab top`: a run in virtual time, displayed as top and htop display a machine.
 //!
-//! * [`state`] knows what is shown and what keys make of it; it draws nothing. [`side`] is a
-//!   scheduler's part of it, [`columns`] the table, [`keys`] the keys.
-//! * [`view`] and [`pane`] draw it, on a screen or as text.
-//! * [`screen`] has the terminal; [`why`] finds answers beside it.
-//! * [`watch`] reads keys and the clock, and lets these do their parts.
+//! * [`state`] contains the model: what is shown, and the effect of keys; it draws nothing.
+//! [`side`] is the part of one scheduler, [`columns`] the table, [`keys`] the keys.
+//! * [`view`] and [`pane`] draw the model, on a screen or as text.
+//! * [`screen`] controls the terminal; [`why`] finds explanations on another thread.
+//! * [`watch`] reads keys and the clock, and connects these parts.
 
 pub mod columns;
 pub mod keys;
@@ -25,32 +25,32 @@ use screen::Screen;
 use state::{App, Popup};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use why::Answer;
+use why::PendingExplanation;
 
-/// Between two pictures while time passes.
+/// Time between two frames while the run advances.
 const PICTURE: Duration = Duration::from_millis(100);
 
-/// From then on it is said that something takes long.
+/// Time after which a long operation is reported.
 const LONG: Duration = Duration::from_millis(300);
 
 /// Shows `app` until the user ends it.
 ///
 /// # Errors
-/// The terminal is gone; a run could not be begun.
+/// The terminal is lost, or a run could not be started.
 pub fn watch(
     app: &mut App<'_>,
     theme: Theme,
     prepared: &Arc<Prepared>,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
-    let mut answer: Option<Answer> = None;
+    let mut answer: Option<PendingExplanation> = None;
     let mut busy_since = Instant::now();
     let mut last = Instant::now();
     while !app.is_over() {
         if !app.is_busy() {
             busy_since = Instant::now();
         }
-        // Of what is soon simulated no picture is drawn before.
+        // No frame is drawn before a short simulation completes.
         let until = Instant::now() + PICTURE;
         while app.work().map_err(|error| error.to_string())? && Instant::now() < until {
             app.is_late = busy_since.elapsed() > LONG;
@@ -61,17 +61,17 @@ pub fn watch(
         app.is_late &= app.is_busy();
         if let Some(question) = app.question.take() {
             let scheduler = app.sides[question.side].scheduler();
-            answer = Some(Answer::seek(prepared, scheduler, question));
+            answer = Some(PendingExplanation::seek(prepared, scheduler, question));
         }
         if app.popup != Some(Popup::Asking) {
             answer = None;
         }
-        if let Some(found) = answer.as_ref().and_then(Answer::found) {
+        if let Some(found) = answer.as_ref().and_then(PendingExplanation::found) {
             app.answer(found);
             answer = None;
         }
         screen.draw(|frame| view::draw(frame, app, theme))?;
-        // Nothing moves while it is paused: then nothing is done before a key is pressed.
+        // Nothing changes during a pause: the next key is awaited.
         let within = if app.is_busy() {
             Some(Duration::ZERO)
         } else if !app.paused || answer.is_some() {

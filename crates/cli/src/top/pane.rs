@@ -1,4 +1,4 @@
-//! A scheduler's part of the screen as lines of text: [`pane`].
+//! Part of the screen of one scheduler, as lines of text: [`pane`].
 
 use super::columns::{Column, letter};
 use super::side::{CpuRow, Side};
@@ -9,27 +9,27 @@ use schedlab_core::TaskId;
 use schedlab_measure::scene::Doing;
 use schedlab_report::text_width;
 
-/// How things look.
+/// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Theme {
-    /// In colour.
+    /// Whether there are colours.
     pub color: bool,
-    /// With characters beyond ASCII.
+    /// Whether there are characters beyond ASCII.
     pub unicode: bool,
 }
 
 impl Theme {
-    /// In this colour, where there are colours.
+    /// Returns the style of this colour, where there are colours.
     pub fn tint(self, color: Color) -> Style {
         if self.color { Style::new().fg(color) } else { Style::new() }
     }
 
-    /// What matters little. (Dim, as terminals disagree about grey.)
+    /// Returns the style of unimportant text. (Dim, because terminals disagree about grey.)
     pub fn faint(self) -> Style {
         if self.color { Style::new().add_modifier(Modifier::DIM) } else { Style::new() }
     }
 
-    /// How what somebody does is shown.
+    /// Returns the style of a state.
     fn doing(self, doing: Doing) -> Style {
         match doing {
             Doing::Running => self.tint(Color::Green).add_modifier(Modifier::BOLD),
@@ -41,25 +41,25 @@ impl Theme {
     }
 }
 
-/// How many lines there are for what.
+/// Number of lines for each part of a pane.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Columns.
+    /// Number of columns.
     pub width: usize,
-    /// Lines for CPUs.
+    /// Number of lines for CPUs.
     pub cpus: usize,
-    /// Lines for tasks.
+    /// Number of lines for tasks.
     pub tasks: usize,
-    /// Lines for the last decisions.
+    /// Number of lines for the last decisions.
     pub decisions: usize,
-    /// Whether somebody chooses: the chosen are marked and in view.
+    /// Whether there is a selection: the selected row is marked and in view.
     pub chosen: bool,
 }
 
-/// Lines of a pane but those that [`Room`] gives: the scheduler, its tasks, the table's head.
+/// Number of other lines of a pane: the scheduler, its tasks, and the table's heading.
 pub const FIXED: usize = 3;
 
-/// `text` in just `width` columns, cut if it is longer.
+/// Pads or cuts `text` to exactly `width` columns.
 pub fn fit(text: &str, width: usize, theme: Theme) -> String {
     let wide = text_width(text);
     if wide <= width {
@@ -82,12 +82,13 @@ pub fn fit(text: &str, width: usize, theme: Theme) -> String {
     format!("{cut}{}", " ".repeat(width - taken))
 }
 
-/// The first of `shown` places of `len`, so that `chosen` is among them.
+/// Returns the first of `shown` places of `len`, so that `chosen` is among them.
 pub fn first(chosen: usize, shown: usize, len: usize) -> usize {
     chosen.saturating_sub(shown / 2).min(len.saturating_sub(shown))
 }
 
-/// The part of the screen of one scheduler: its head, its CPUs, its tasks, its last decisions.
+/// Draws the part of the screen of one scheduler: its heading, its CPUs, its tasks, its last
+/// decisions.
 pub fn pane(app: &App<'_>, number: usize, room: Room, theme: Theme) -> Vec<Line<'static>> {
     let side = &app.sides[number];
     let is_active = number == app.side;
@@ -141,7 +142,7 @@ fn cpus(
         lines.push(Line::raw(fit(&text, room.width, theme)));
         return;
     }
-    // Where not all can be shown, a line says which are.
+    // If not all fit, a line states which are shown.
     let is_cut = all.len() > room.cpus;
     let shown = if is_cut { room.cpus.saturating_sub(1) } else { all.len() };
     let from = if room.chosen { first(app.cpu, shown, all.len()) } else { 0 };
@@ -159,7 +160,7 @@ fn cpus(
     }
 }
 
-/// A bar of `width` cells.
+/// Draws a bar of `width` cells.
 fn meter(share: u64, width: usize, theme: Theme) -> String {
     let full = (share as usize * width).div_ceil(1000).min(width);
     let (on, off) = if theme.unicode { ('█', '░') } else { ('|', '.') };
@@ -205,7 +206,7 @@ fn cpu(
     if is_chosen { inverse(line, Modifier::REVERSED) } else { line }
 }
 
-/// A line that is chosen: without colours of its own.
+/// Draws a selected line, without its own colours.
 fn inverse(line: Line<'static>, how: Modifier) -> Line<'static> {
     Line::styled(line.to_string(), how)
 }
@@ -256,7 +257,7 @@ fn tasks(
         }
         lines.push(line);
     }
-    // On a screen what follows stands below.
+    // On a screen, the following lines stay below.
     if room.chosen {
         lines.extend((until.saturating_sub(from)..room.tasks).map(|_| Line::default()));
     }
@@ -289,7 +290,7 @@ fn task_line(
     Line::from(spans)
 }
 
-/// The last decisions, in so many lines.
+/// Draws the last decisions, within a number of lines.
 fn decisions(side: &Side<'_>, room: Room, theme: Theme, lines: &mut Vec<Line<'static>>) {
     let Some((when_ns, notes)) = &side.frame.last else {
         lines.extend((0..room.decisions).map(|_| Line::default()));
@@ -310,13 +311,13 @@ fn decisions(side: &Side<'_>, room: Room, theme: Theme, lines: &mut Vec<Line<'st
     lines.extend(broken.into_iter().map(|line| Line::styled(fit(&line, room.width, theme), style)));
 }
 
-/// A time to the nanosecond.
+/// Formats a time to the nanosecond.
 pub fn exact(ns: u64) -> String {
     format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
-/// `text` in lines of at most `width` columns, broken between words; those after the first begin
-/// with `indent`. Its own blanks stay.
+/// Breaks `text` into lines of at most `width` columns, between words; lines after the first begin
+/// with `indent`. Blanks within the text stay.
 pub fn broken(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines = vec![];
     let mut line = String::new();

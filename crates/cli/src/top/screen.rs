@@ -1,5 +1,4 @@
-//! The terminal while it is a screen: [`Screen`], which gives it back as it was, however the
-//! program ends.
+//! The terminal as a screen: [`Screen`], which restores the terminal however the program ends.
 
 use crate::Failure;
 use ratatui::backend::CrosstermBackend;
@@ -16,10 +15,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The status of a program that was told to end.
+/// Exit status of a program that was ended by a signal.
 const STATUS: i32 = 130;
 
-/// Whether the terminal is a screen now. Whoever draws or gives it back holds it.
+/// Whether the terminal is a screen now. Drawing and restoring hold the lock.
 #[derive(Clone, Default)]
 struct State(Arc<Mutex<bool>>);
 
@@ -36,12 +35,12 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Makes a screen of the terminal. From now on the program's end, by a signal too, gives it
-    /// back.
+    /// Turns the terminal into a screen. From now on the program's end, even by a signal, restores
+    /// the terminal.
     fn open(state: &State) -> Result<Screen, Failure> {
         let handler = state.clone();
         ctrlc::set_handler(move || {
-            // It stays held, so that nobody draws any more.
+            // The lock stays held, so that nothing is drawn any more.
             let mut is_screen = handler.hold();
             give_back(&mut is_screen);
             std::process::exit(STATUS);
@@ -57,27 +56,27 @@ impl Screen {
         Ok(Screen { terminal, state: state.clone() })
     }
 
-    /// Draws.
+    /// Draws a frame.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// The terminal is lost.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> Result<(), Failure> {
         let _held = self.state.hold();
         self.terminal.draw(draw).map(|_| ()).map_err(|error| wrong(&error))
     }
 
-    /// Whether the user has done something.
+    /// Returns whether input is available.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// The terminal is lost.
     pub fn event_is_there(&self) -> Result<bool, Failure> {
         event::poll(Duration::ZERO).map_err(|error| wrong(&error))
     }
 
-    /// What the user does within this time, or at any time; none: nothing.
+    /// Waits for input, for a limited time or without limit; `None`: there was no input.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// The terminal is lost.
     pub fn event(&self, within: Option<Duration>) -> Result<Option<Event>, Failure> {
         let is_there = match within {
             Some(time) => event::poll(time).map_err(|error| wrong(&error))?,
@@ -91,7 +90,7 @@ fn wrong(error: &io::Error) -> Failure {
     Failure::Message(format!("the terminal: {error}"))
 }
 
-/// Gives the terminal back as it was. Where that is not possible there is nobody to tell.
+/// Restores the terminal. A failure cannot be reported anywhere.
 fn give_back(is_screen: &mut bool) {
     if std::mem::take(is_screen) {
         let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
@@ -99,15 +98,15 @@ fn give_back(is_screen: &mut bool) {
     }
 }
 
-/// Does `act` with the terminal as a screen, and gives it back, also if `act` panics: then what the
-/// panic says is printed afterwards, where it can be read.
+/// Runs `act` with the terminal as a screen, and restores the terminal, even if `act` panics: the
+/// message of the panic is then printed afterwards, where it can be read.
 ///
 /// # Errors
-/// As of `act`; the terminal cannot be a screen.
+/// Errors of `act`, or the terminal cannot be a screen.
 pub fn with_screen(act: impl FnOnce(&mut Screen) -> Result<(), Failure>) -> Result<(), Failure> {
-    // A run that panics is caught, and told of on the screen: nothing is printed into it.
-    let said: Arc<Mutex<String>> = Arc::default();
-    let hook = said.clone();
+    // A run that panics is caught and reported on the screen: nothing else prints into it.
+    let panic_message: Arc<Mutex<String>> = Arc::default();
+    let hook = panic_message.clone();
     std::panic::set_hook(Box::new(move |panic| {
         *hook.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
     }));
@@ -119,14 +118,15 @@ pub fn with_screen(act: impl FnOnce(&mut Screen) -> Result<(), Failure>) -> Resu
     match result {
         Ok(result) => result,
         Err(panic) => {
-            let said = said.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            crate::terminal::complain(&format!("error: a fault of schedlab: {said}"));
+            let panic_message =
+                panic_message.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            crate::terminal::complain(&format!("error: a fault of schedlab: {panic_message}"));
             resume_unwind(panic)
         }
     }
 }
 
-/// What `act` returns, or its panic, after `finally`.
+/// Returns the result of `act`, or its panic, after `finally`.
 fn and_then<R>(act: impl FnOnce() -> R, finally: impl FnOnce()) -> Result<R, Box<dyn Any + Send>> {
     let result = catch_unwind(AssertUnwindSafe(act));
     finally();

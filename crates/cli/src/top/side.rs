@@ -1,4 +1,4 @@
-//! A scheduler's side of the screen: its run, and how it stands at the moment that is shown.
+//! Part of the model for one scheduler: its run, and the state at the moment that is shown.
 
 use super::columns::{Column, Row};
 use crate::escape;
@@ -8,61 +8,61 @@ use schedlab_lab::plan::Contender;
 use schedlab_lab::player::{Ended, Player};
 use schedlab_measure::scene::{Doing, Note, Scene};
 
-/// The events that are simulated before keys are looked at again.
+/// Maximum number of events simulated between two checks for keys.
 pub const WORK: u64 = 60_000;
 
 /// A run under a scheduler.
 pub struct Side<'a> {
     /// The run.
     pub player: Player<'a>,
-    /// The paths of groups, harmless, by number; the root's is empty.
+    /// Escaped paths of groups, by number; the root's is empty.
     groups: Vec<String>,
-    /// What is shown of it.
+    /// State that is shown.
     pub frame: Frame,
 }
 
-/// What is shown of a run: how it stands at a moment.
+/// State of a run at a moment.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// When, ns; the end of the run, if that is earlier than what was asked for.
+    /// Time of the moment, ns; the end of the run, if it ended before the requested time.
     pub at_ns: u64,
-    /// Over how much before then shares are taken, ns.
+    /// Length of the window before then over which shares are taken, ns.
     pub window_ns: u64,
-    /// CPUs.
+    /// Rows of CPUs.
     pub cpus: Vec<CpuRow>,
-    /// Tasks that have been there, by number.
+    /// Rows of tasks that have existed, by number.
     pub rows: Vec<Row>,
-    /// Switches so far.
+    /// Number of switches so far.
     pub switches: u64,
-    /// The last decisions until then: when (ns), and which.
+    /// Last decisions until then, with their time in ns.
     pub last: Option<(u64, Vec<Note>)>,
 }
 
-/// A CPU, as it is shown.
+/// Row of a CPU.
 #[derive(Clone, Debug)]
 pub struct CpuRow {
-    /// Which.
+    /// Number of the CPU.
     pub cpu: CpuId,
-    /// How long it was busy in the window, in 1/1000 of it.
+    /// Busy time in the window, in 1/1000 of it.
     pub busy: u64,
-    /// Who runs.
+    /// Running task.
     pub current: Option<TaskId>,
-    /// For how long, ns.
+    /// Time for which it has been running, ns.
     pub for_ns: u64,
-    /// By which rule it was picked.
+    /// Rule by which it was picked.
     pub why: Rule,
-    /// Who waits for it, those first that have waited longest.
+    /// Tasks that wait for it, the longest wait first.
     pub queue: Vec<TaskId>,
 }
 
-/// `part` of `whole` in 1/1000, rounded.
+/// Returns `part` of `whole` in 1/1000, rounded.
 fn share(part: u64, whole: u64) -> u64 {
     let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
     ((part * 1000 + whole / 2) / whole) as u64
 }
 
 impl<'a> Side<'a> {
-    /// Of a run whose groups have these paths, the root's first.
+    /// Makes the side of a run whose groups have these paths, the root's first.
     pub fn new(player: Player<'a>, groups: &[String]) -> Side<'a> {
         let path = |(number, path): (usize, &String)| match number {
             0 => String::new(),
@@ -72,29 +72,30 @@ impl<'a> Side<'a> {
         Side { player, groups, frame: Frame::default() }
     }
 
-    /// What runs it.
+    /// Returns the scheduler.
     pub fn scheduler(&self) -> &'a Contender {
         self.player.scheduler()
     }
 
-    /// A task's name, harmless.
+    /// Returns the escaped name of a task.
     pub fn name(&self, task: TaskId) -> String {
         escape::name(&self.player.name(task))
     }
 
-    /// What a rule is called.
+    /// Returns the name of a rule.
     pub fn rule(&self, rule: Rule) -> &str {
         let named = self.player.rules().iter().find(|doc| doc.rule == rule);
         named.map_or("", |doc| &doc.name)
     }
 
-    /// Works to show `at_ns`; whether it does.
+    /// Simulates towards `at_ns`, and returns whether its state is shown.
     pub fn show(&mut self, at_ns: u64, window_ns: u64, work: u64) -> Result<bool, Error> {
         if !self.player.approach(at_ns, work)? {
             return Ok(false);
         }
         let at_ns = self.player.within(at_ns);
-        // What was before may no longer be known; then the window is shorter, and that is shown.
+        // Earlier states may have been discarded; then the window is shorter, and the display shows
+        // that.
         let from_ns = at_ns.saturating_sub(window_ns).max(self.player.from_ns().min(at_ns));
         let (Some(scene), Some(before)) = (self.player.scene(at_ns), self.player.scene(from_ns))
         else {
@@ -169,7 +170,7 @@ impl<'a> Side<'a> {
             .collect()
     }
 
-    /// How many tasks are in each state, in a few words.
+    /// Returns the number of tasks in each state, as text.
     pub fn counts(&self) -> String {
         let count = |doing: &[Doing]| {
             self.frame.rows.iter().filter(|row| doing.contains(&row.doing)).count()
@@ -184,20 +185,20 @@ impl<'a> Side<'a> {
         )
     }
 
-    /// That the run is over at the moment that is shown, and how it ended.
+    /// Returns how the run ended, if it has ended at the moment shown.
     pub fn over(&self) -> Option<String> {
         let (end_ns, how) = self.player.end()?;
         if self.frame.at_ns < end_ns {
             return None;
         }
         Some(match how {
-            Ended::Well => "the run is over".into(),
-            Ended::Stuck => "the run is over: none that is left can ever run again".into(),
-            Ended::Broken(why) => format!("the run broke off: {}", escape::name(why)),
+            Ended::Well => "the run has ended".into(),
+            Ended::Stuck => "the run has ended: no remaining task can ever run again".into(),
+            Ended::Broken(why) => format!("the run was aborted: {}", escape::name(why)),
         })
     }
 
-    /// What was decided, in words.
+    /// Describes a decision.
     pub fn words(&self, note: &Note) -> String {
         let rules = |rules: &[Rule]| {
             let named: Vec<&str> =
@@ -232,7 +233,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// The order of its tasks: numbers of rows.
+    /// Returns the order of its tasks.
     pub fn order(&self, by: Column, reversed: bool, hide_idle: bool) -> Vec<TaskId> {
         let shown = |row: &&Row| !hide_idle || matches!(row.doing, Doing::Running | Doing::Waiting);
         let mut rows: Vec<&Row> = self.frame.rows.iter().filter(shown).collect();
@@ -240,7 +241,7 @@ impl<'a> Side<'a> {
         rows.into_iter().map(|row| row.task).collect()
     }
 
-    /// The row of a task, if it has been there.
+    /// Returns the row of a task, if the task has existed.
     pub fn row(&self, task: TaskId) -> Option<&Row> {
         let place = self.frame.rows.binary_search_by_key(&task, |row| row.task).ok()?;
         Some(&self.frame.rows[place])

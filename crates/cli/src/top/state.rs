@@ -1,7 +1,7 @@
-//! What is shown, and what keys and the clock make of it: [`App`]. Nothing here draws.
+//! Model of the display, and the effect of keys and the clock: [`App`]. Nothing here draws.
 
 use super::columns::Column;
-use super::keys::{self, Act};
+use super::keys::{self, Action};
 use super::side::{Side, WORK};
 use crate::options::time;
 use crate::top_args::{SPEEDS, window};
@@ -12,19 +12,19 @@ use schedlab_measure::film::Lookup;
 use schedlab_report::format::duration;
 use std::time::Duration;
 
-/// Where the run is to be looked at next.
+/// Moment to show next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Goal {
     /// At this time, ns.
     At(u64),
     /// At the end.
     End,
-    /// At the decision after, and before, the present.
+    /// The next or the previous decision.
     Next,
     Previous,
 }
 
-/// What Up and Down choose among.
+/// List that Up and Down move through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Focus {
     /// CPUs.
@@ -33,9 +33,9 @@ pub enum Focus {
     Tasks,
 }
 
-/// What the user is asked for.
+/// Prompt for input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ask {
+pub enum Prompt {
     /// A time.
     Time,
     /// A window.
@@ -44,29 +44,29 @@ pub enum Ask {
     Name,
 }
 
-impl Ask {
-    /// The question.
+impl Prompt {
+    /// Returns the question.
     pub fn question(self) -> &'static str {
         match self {
-            Ask::Time => "Go to (1.5s, 20ms; +5ms, -5ms from here; 50%): ",
-            Ask::Window => "Window for %CPU and %WAIT (e.g. 20ms): ",
-            Ask::Name => "Find a task whose name has: ",
+            Prompt::Time => "Go to (1.5s, 20ms; +5ms, -5ms from here; 50%): ",
+            Prompt::Window => "Window for %CPU and %WAIT (e.g. 20ms): ",
+            Prompt::Name => "Find a task whose name has: ",
         }
     }
 }
 
-/// What lies above the rest.
+/// Popup above the display.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Popup {
     /// The table of keys.
     Help,
-    /// An answer is being found.
+    /// An explanation is being found.
     Asking,
-    /// Lines of an answer.
+    /// Lines of an explanation.
     Why(Vec<String>),
 }
 
-/// Of what it is asked why.
+/// Subject of an explanation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// A CPU.
@@ -75,71 +75,71 @@ pub enum Subject {
     Task(TaskId),
 }
 
-/// A question that somebody else answers.
+/// Request for an explanation, which another thread finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Question {
-    /// Under which of the schedulers.
+    /// Index of the scheduler.
     pub side: usize,
-    /// When, ns.
+    /// Moment to explain, ns.
     pub at_ns: u64,
-    /// Of what.
+    /// Subject to explain.
     pub subject: Subject,
 }
 
-/// All that is shown.
+/// Model of the display.
 pub struct App<'a> {
-    /// What is run.
+    /// Name of the workload.
     pub title: String,
     /// One scheduler, or two.
     pub sides: Vec<Side<'a>>,
-    /// The side that keys are about.
+    /// Index of the side to which keys apply.
     pub side: usize,
-    /// The moment that is shown, ns.
+    /// Moment that is shown, ns.
     pub at_ns: u64,
-    /// Whether time stands still.
+    /// Whether the run is paused.
     pub paused: bool,
-    /// Virtual time in real time.
+    /// Virtual time per real time.
     pub speed: f64,
-    /// Of shares, ns.
+    /// Window of shares, ns.
     pub window_ns: u64,
-    /// What Up and Down choose among.
+    /// List that Up and Down move through.
     pub focus: Focus,
-    /// The CPU that is chosen.
+    /// Selected CPU.
     pub cpu: usize,
-    /// The task that is chosen; none: the first of the table.
+    /// Selected task; `None`: the first of the table.
     pub task: Option<TaskId>,
-    /// By what tasks are sorted.
+    /// Column by which tasks are sorted.
     pub sort: Column,
-    /// The other way round.
+    /// Whether the order is reversed.
     pub reversed: bool,
-    /// Without tasks that neither run nor wait.
+    /// Whether tasks that neither run nor wait are hidden.
     pub hide_idle: bool,
-    /// One line for all CPUs.
+    /// Whether one line stands for all CPUs.
     pub one_line: bool,
-    /// What is asked for, and what has been typed.
-    pub prompt: Option<(Ask, String)>,
-    /// What lies above.
+    /// Prompt, and the text typed so far.
+    pub prompt: Option<(Prompt, String)>,
+    /// Popup.
     pub popup: Option<Popup>,
-    /// Its first line that is shown.
+    /// First line of the popup that is shown.
     pub scroll: usize,
-    /// Something to say, until the next key.
+    /// Message, shown until the next key.
     pub message: Option<String>,
-    /// A question that is to be answered.
+    /// Request for an explanation.
     pub question: Option<Question>,
     /// Whether there are characters beyond ASCII.
     pub unicode: bool,
-    /// Whether what is asked for takes long: that is said.
+    /// Whether an operation takes long, which is then shown.
     pub is_late: bool,
-    /// So many rows are a page; the view says.
+    /// Number of rows of a page, set by the view.
     pub page: usize,
     goal: Option<Goal>,
-    /// What is left of a nanosecond when time has passed.
+    /// Remainder of a nanosecond when time passes.
     left: f64,
     is_over: bool,
 }
 
 impl<'a> App<'a> {
-    /// Shows `sides`, nothing of them yet, beginning at `at_ns`.
+    /// Makes a display of `sides`, beginning at `at_ns`, with nothing shown yet.
     pub fn new(title: String, sides: Vec<Side<'a>>, at_ns: u64) -> App<'a> {
         App {
             title,
@@ -170,22 +170,22 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Whether it was ended.
+    /// Returns whether the user has ended it.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether something is still to be simulated before the moment asked for can be shown.
+    /// Returns whether simulation is needed before the requested moment can be shown.
     pub fn is_busy(&self) -> bool {
         self.goal.is_some()
     }
 
-    /// The side that keys are about.
+    /// Returns the side to which keys apply.
     pub fn active(&self) -> &Side<'a> {
         &self.sides[self.side]
     }
 
-    /// Tasks in their order: that of the active side on both, so that they stand beside each other.
+    /// Returns the order of tasks: that of the active side for both, so that rows match.
     pub fn order(&self) -> Vec<TaskId> {
         let mut order = self.active().order(self.sort, self.reversed, self.hide_idle);
         for other in self.sides.iter() {
@@ -197,16 +197,16 @@ impl<'a> App<'a> {
         order
     }
 
-    /// The place of the chosen task in `order`.
+    /// Returns the index of the selected task in `order`.
     pub fn chosen(&self, order: &[TaskId]) -> usize {
         let place = self.task.and_then(|task| order.iter().position(|other| *other == task));
         place.unwrap_or(0)
     }
 
-    /// Works on what is to be shown next, for a while; whether there is more to do.
+    /// Simulates for a limited number of events, and returns whether more remain.
     ///
     /// # Errors
-    /// A run could not be begun.
+    /// A run could not be started.
     pub fn work(&mut self) -> Result<bool, Error> {
         let Some(goal) = self.goal else { return Ok(false) };
         let side = &mut self.sides[self.side];
@@ -223,7 +223,7 @@ impl<'a> App<'a> {
             Goal::Next => match side.player.next_decision(self.at_ns, WORK)? {
                 Some(Lookup::Found(at_ns)) => Some(at_ns),
                 Some(_) => {
-                    self.message = Some("there is no decision after this".into());
+                    self.message = Some("there is no later decision".into());
                     Some(self.at_ns)
                 }
                 None => None,
@@ -231,7 +231,7 @@ impl<'a> App<'a> {
             Goal::Previous => match side.player.previous_decision(self.at_ns, WORK)? {
                 Some(Lookup::Found(at_ns)) => Some(at_ns),
                 Some(_) => {
-                    self.message = Some("there is no decision before this".into());
+                    self.message = Some("there is no earlier decision".into());
                     Some(0)
                 }
                 None => None,
@@ -254,19 +254,19 @@ impl<'a> App<'a> {
         Ok(false)
     }
 
-    /// `at_ns`, or the end of the longest run if all are known to be over before.
+    /// Returns `at_ns`, or the end of the longest run if all are known to have ended before.
     fn within(&self, at_ns: u64) -> u64 {
         let within = self.sides.iter().map(|side| side.player.within(at_ns));
         within.max().unwrap_or(at_ns)
     }
 
-    /// Whether all runs are over at the moment that is shown.
+    /// Returns whether all runs have ended at the moment shown.
     pub fn ended(&self) -> bool {
         let over = |side: &Side<'_>| side.player.end().is_some_and(|(ns, _)| ns <= self.at_ns);
         self.sides.iter().all(over)
     }
 
-    /// So much real time has passed.
+    /// Advances by an amount of real time.
     pub fn passed(&mut self, real: Duration) {
         if self.paused || self.goal.is_some() {
             return;
@@ -278,17 +278,17 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Asks for another moment, ns.
+    /// Requests another moment, ns.
     pub fn go_to(&mut self, at_ns: u64) {
         self.goal = Some(Goal::At(at_ns));
     }
 
-    /// Says something until the next key.
+    /// Shows a message until the next key.
     fn say(&mut self, text: String) {
         self.message = Some(text);
     }
 
-    /// An answer to the last question.
+    /// Takes the answer to the last question.
     pub fn answer(&mut self, text: Result<String, String>) {
         if self.popup != Some(Popup::Asking) {
             return;
@@ -305,7 +305,7 @@ impl<'a> App<'a> {
         }
     }
 
-    /// A key was pressed.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) {
         self.message = None;
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
@@ -324,8 +324,8 @@ impl<'a> App<'a> {
         }
     }
 
-    /// A key, while something is asked for.
-    fn typed(&mut self, ask: Ask, mut text: String, key: KeyEvent) {
+    /// Handles a key at a prompt.
+    fn typed(&mut self, ask: Prompt, mut text: String, key: KeyEvent) {
         const MOST: usize = 64;
         match key.code {
             KeyCode::Esc => return,
@@ -339,34 +339,35 @@ impl<'a> App<'a> {
         self.prompt = Some((ask, text));
     }
 
-    /// What was asked for.
-    fn asked(&mut self, ask: Ask, text: &str) {
+    /// Handles the input of a prompt.
+    fn asked(&mut self, ask: Prompt, text: &str) {
         if text.is_empty() {
             return;
         }
         match ask {
-            Ask::Time => match self.time(text) {
+            Prompt::Time => match self.time(text) {
                 Ok(at_ns) => self.goal = Some(Goal::At(at_ns)),
                 Err(why) => self.say(why),
             },
-            Ask::Window => match window(text) {
+            Prompt::Window => match window(text) {
                 Ok(ns) => self.set_window(ns),
                 Err(why) => self.say(format!("{text}: {why}")),
             },
-            Ask::Name => self.find(text),
+            Prompt::Name => self.find(text),
         }
     }
 
-    /// A time to go to: from 0, from here, or a part of the whole.
+    /// Parses a time: from 0, relative to the present, or a part of the whole.
     fn time(&self, text: &str) -> Result<u64, String> {
         let wrong = |why: String| format!("{text}: {why}");
         if let Some(part) = text.strip_suffix('%') {
-            let part: f64 = part.trim().parse().map_err(|_| wrong("it is no percentage".into()))?;
+            let part: f64 =
+                part.trim().parse().map_err(|_| wrong("it is not a percentage".into()))?;
             if !(0.0..=100.0).contains(&part) {
                 return Err(wrong("it must be from 0% to 100%".into()));
             }
             let whole_ns = self.length_ns().ok_or_else(|| {
-                wrong("how long the run lasts is not known before its end is seen (End)".into())
+                wrong("the length of the run is unknown until its end is reached (End)".into())
             })?;
             return Ok((whole_ns as f64 * part / 100.0) as u64);
         }
@@ -379,7 +380,7 @@ impl<'a> App<'a> {
         time(text).map_err(wrong)
     }
 
-    /// How long the longest run lasts, as far as that is known, ns.
+    /// Returns the length of the longest run, as far as it is known, ns.
     pub fn length_ns(&self) -> Option<u64> {
         let lengths: Option<Vec<u64>> =
             self.sides.iter().map(|side| side.player.length_ns()).collect();
@@ -391,7 +392,7 @@ impl<'a> App<'a> {
         self.goal.get_or_insert(Goal::At(self.at_ns));
     }
 
-    /// Chooses the next task whose name has `text`.
+    /// Selects the next task whose name contains `text`.
     fn find(&mut self, text: &str) {
         let order = self.order();
         let start = self.chosen(&order) + 1;
@@ -402,23 +403,23 @@ impl<'a> App<'a> {
         });
         match found {
             Some(&task) => (self.task, self.focus) = (Some(task), Focus::Tasks),
-            None => self.say(format!("no task here has \"{text}\" in its name")),
+            None => self.say(format!("no task name here contains \"{text}\"")),
         }
     }
 
-    /// While something lies above the rest.
-    fn above(&mut self, act: Act) {
+    /// Handles an action while a popup is shown.
+    fn above(&mut self, act: Action) {
         match act {
-            Act::Move(rows) => {
+            Action::Move(rows) => {
                 self.scroll = self.scroll.saturating_add_signed(rows as isize);
             }
-            Act::Page { down } => {
+            Action::Page { down } => {
                 let rows = self.page.max(1) as isize;
                 self.scroll = self.scroll.saturating_add_signed(if down { rows } else { -rows });
             }
-            Act::Start => self.scroll = 0,
-            Act::End => self.scroll = usize::MAX,
-            Act::Escape | Act::Quit | Act::Help | Act::Why | Act::Pause => {
+            Action::Start => self.scroll = 0,
+            Action::End => self.scroll = usize::MAX,
+            Action::Escape | Action::Quit | Action::Help | Action::Why | Action::Pause => {
                 self.popup = None;
                 self.question = None;
             }
@@ -426,60 +427,62 @@ impl<'a> App<'a> {
         }
     }
 
-    fn act(&mut self, act: Act) {
+    fn act(&mut self, act: Action) {
         match act {
-            // What takes long is given up first.
-            Act::Escape if self.goal.is_some() && self.is_late => {
+            // A long operation is cancelled first.
+            Action::Escape if self.goal.is_some() && self.is_late => {
                 (self.goal, self.paused) = (None, true);
             }
-            Act::Quit | Act::Escape => self.is_over = true,
-            Act::Pause if self.paused && self.ended() => self.say("the run is over here".into()),
-            Act::Pause => self.paused = !self.paused,
-            Act::Next => self.step(Goal::Next),
-            Act::Previous => self.step(Goal::Previous),
-            Act::Window { forward: true } => {
+            Action::Quit | Action::Escape => self.is_over = true,
+            Action::Pause if self.paused && self.ended() => {
+                self.say("the run has ended here".into())
+            }
+            Action::Pause => self.paused = !self.paused,
+            Action::Next => self.step(Goal::Next),
+            Action::Previous => self.step(Goal::Previous),
+            Action::Window { forward: true } => {
                 self.goal = Some(Goal::At(self.at_ns.saturating_add(self.window_ns)));
             }
-            Act::Window { forward: false } => {
+            Action::Window { forward: false } => {
                 self.goal = Some(Goal::At(self.at_ns.saturating_sub(self.window_ns)));
             }
-            Act::Start => self.goal = Some(Goal::At(0)),
-            Act::End => self.step(Goal::End),
-            Act::Speed { faster } => self.speed = other_speed(self.speed, faster),
-            Act::AskTime => self.prompt = Some((Ask::Time, String::new())),
-            Act::AskWindow => self.prompt = Some((Ask::Window, String::new())),
-            Act::AskName => self.prompt = Some((Ask::Name, String::new())),
-            Act::Why => self.why(),
-            Act::Focus => {
+            Action::Start => self.goal = Some(Goal::At(0)),
+            Action::End => self.step(Goal::End),
+            Action::Speed { faster } => self.speed = other_speed(self.speed, faster),
+            Action::AskTime => self.prompt = Some((Prompt::Time, String::new())),
+            Action::AskWindow => self.prompt = Some((Prompt::Window, String::new())),
+            Action::AskName => self.prompt = Some((Prompt::Name, String::new())),
+            Action::Why => self.why(),
+            Action::Focus => {
                 self.focus = if self.focus == Focus::Cpus { Focus::Tasks } else { Focus::Cpus };
             }
-            Act::Side => self.side = (self.side + 1) % self.sides.len(),
-            Act::Move(rows) => self.choose(rows as isize),
-            Act::Page { down } => {
+            Action::Side => self.side = (self.side + 1) % self.sides.len(),
+            Action::Move(rows) => self.choose(rows as isize),
+            Action::Page { down } => {
                 let rows = self.page.max(1) as isize;
                 self.choose(if down { rows } else { -rows });
             }
-            Act::Sort(column) => (self.sort, self.reversed) = (column, false),
-            Act::SortBeside { right } => {
+            Action::Sort(column) => (self.sort, self.reversed) = (column, false),
+            Action::SortBeside { right } => {
                 let place = Column::ALL.iter().position(|&column| column == self.sort);
                 let place = place.unwrap_or(0) as isize + if right { 1 } else { -1 };
                 let place = place.clamp(0, Column::ALL.len() as isize - 1) as usize;
                 self.sort = Column::ALL[place];
             }
-            Act::Reverse => self.reversed = !self.reversed,
-            Act::HideIdle => self.hide_idle = !self.hide_idle,
-            Act::OneLine => self.one_line = !self.one_line,
-            Act::Help => (self.popup, self.scroll) = (Some(Popup::Help), 0),
+            Action::Reverse => self.reversed = !self.reversed,
+            Action::HideIdle => self.hide_idle = !self.hide_idle,
+            Action::OneLine => self.one_line = !self.one_line,
+            Action::Help => (self.popup, self.scroll) = (Some(Popup::Help), 0),
         }
     }
 
-    /// Whoever steps wants time to stand still.
+    /// Moves by a step, and pauses.
     fn step(&mut self, goal: Goal) {
         self.paused = true;
         self.goal = Some(goal);
     }
 
-    /// Chooses a CPU or a task so many rows further down.
+    /// Moves the selection by a number of rows.
     fn choose(&mut self, rows: isize) {
         match self.focus {
             Focus::Cpus => {
@@ -494,14 +497,14 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Asks why the chosen CPU or task does what it does. Time stands still for it.
+    /// Requests an explanation of the selected CPU or task, and pauses.
     fn why(&mut self) {
         let order = self.order();
         let subject = match self.focus {
             Focus::Cpus => Subject::Cpu(self.cpu as u32),
             Focus::Tasks => match order.get(self.chosen(&order)) {
                 Some(&task) => Subject::Task(task),
-                None => return self.say("there is no task here".into()),
+                None => return self.say("there are no tasks here".into()),
             },
         };
         self.paused = true;
@@ -510,7 +513,7 @@ impl<'a> App<'a> {
         self.question = Some(Question { side: self.side, at_ns, subject });
     }
 
-    /// A line about time: where, in what, how.
+    /// Returns a line about time: whether it advances, and how fast.
     pub fn status(&self) -> String {
         let how = if self.ended() {
             "at the end"
@@ -522,13 +525,13 @@ impl<'a> App<'a> {
         format!("{how}  speed {}", speed_text(self.speed))
     }
 
-    /// A span of time in three digits.
+    /// Formats a span of time in three digits.
     pub fn span(&self, ns: u64) -> String {
         duration(ns, self.unicode)
     }
 }
 
-/// The next speed of 1, 2, 5, 10, 20 ...
+/// Returns the next speed of 1, 2, 5, 10, 20 ...
 fn other_speed(speed: f64, faster: bool) -> f64 {
     let steps = (-9..=6).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
     let steps = steps.filter(|step| (SPEEDS.0..=SPEEDS.1).contains(step));
@@ -541,7 +544,7 @@ fn other_speed(speed: f64, faster: bool) -> f64 {
     other.unwrap_or(speed)
 }
 
-/// A speed, as a factor or a fraction.
+/// Formats a speed, as a factor or a fraction.
 fn speed_text(speed: f64) -> String {
     if speed >= 1.0 {
         return format!("{}", (speed * 100.0).round() / 100.0);

@@ -1,4 +1,4 @@
-//! What is shown at a moment, what keys make of it, and how it looks.
+//! Tests of the display: its contents at a moment, the effect of keys, and its layout.
 
 use super::columns::Column;
 use super::pane::Theme;
@@ -18,7 +18,7 @@ const MS: u64 = 1_000_000;
 
 const PLAIN: Theme = Theme { color: false, unicode: false };
 
-/// Two hogs, and a sleeper that runs for 5 ms every 70.
+/// Two hogs, and a sleeper that runs for 5 ms every 70 ms.
 const HOGS: &str = r#"{"global": {"duration": 1}, "tasks": {
     "hog": {"instance": 2, "loop": -1, "run": 10000},
     "sleeper": {"loop": -1, "sleep": 70000, "run": 5000}
@@ -32,7 +32,7 @@ fn prepared(text: &str, schedulers: &[&str]) -> Prepared {
 
 fn app<'a>(prepared: &'a Prepared, at_ns: u64) -> App<'a> {
     let side = |scheduler| {
-        let player = Player::new(prepared, scheduler, 1 << 20).expect("it begins");
+        let player = Player::new(prepared, scheduler, 1 << 20).expect("the run starts");
         Side::new(player, &["/".to_string()])
     };
     let sides = prepared.schedulers().iter().map(side).collect();
@@ -42,7 +42,7 @@ fn app<'a>(prepared: &'a Prepared, at_ns: u64) -> App<'a> {
 }
 
 fn settle(app: &mut App<'_>) {
-    while app.work().expect("it runs") {}
+    while app.work().expect("the run continues") {}
 }
 
 fn press(app: &mut App<'_>, keys: &str) {
@@ -63,14 +63,15 @@ fn press(app: &mut App<'_>, keys: &str) {
 }
 
 fn drawn(app: &mut App<'_>, width: u16, height: u16) -> String {
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("there is room");
-    terminal.draw(|frame| view::draw(frame, app, PLAIN)).expect("there is a buffer");
+    let mut terminal =
+        Terminal::new(TestBackend::new(width, height)).expect("the backend is valid");
+    terminal.draw(|frame| view::draw(frame, app, PLAIN)).expect("the backend accepts a frame");
     terminal.backend().to_string()
 }
 
 /// Linux 1.0 gives 15 ticks of 10 ms each: hog-0 runs until 150, hog-1 until 300. Then the sleeper
-/// runs for nothing (it sleeps first) until 370, while hog-0 runs; 370 to 375 itself; hog-1 until
-/// 445; itself until 450; and then hog-0.
+/// is current without running (it sleeps first) until 370, while hog-0 runs; the sleeper runs from
+/// 370 to 375; hog-1 until 445; the sleeper until 450; and then hog-0.
 #[test]
 fn shares_waits_and_latencies_are_those_of_the_schedule() {
     let prepared = prepared(HOGS, &["round_robin"]);
@@ -90,7 +91,7 @@ fn shares_waits_and_latencies_are_those_of_the_schedule() {
             ("sleeper-0", Doing::Sleeping, 100, 10, 300),
         ]
     );
-    // Of the time since they came: 220 of 450 ms; waits in the window.
+    // Of the time since its start: 220 of 450 ms; waits within the window.
     assert_eq!(frame.rows[0].average, 489);
     assert_eq!(frame.rows.iter().map(|row| row.wait_share).collect::<Vec<_>>(), [800, 300, 0]);
     assert_eq!(frame.rows[1].for_ns, 5 * MS);
@@ -110,7 +111,7 @@ fn steps_go_from_decision_to_decision_and_back() {
         times.push(app.at_ns / MS);
     }
     // At 300 the sleeper gets the CPU and blocks at once; at 370 and 445 it is woken and switched
-    // to; at 375 and 450 it goes.
+    // to; at 375 and 450 it blocks.
     assert_eq!(times, [150, 300, 370, 375, 445, 450]);
     assert_eq!(app.active().frame.last.as_ref().map(|(at_ns, _)| *at_ns), Some(450 * MS));
     let mut back = vec![];
@@ -119,7 +120,7 @@ fn steps_go_from_decision_to_decision_and_back() {
         back.push(app.at_ns / MS);
     }
     assert_eq!(back, [445, 375, 370, 300, 150, 0, 0]);
-    assert_eq!(app.message.as_deref(), Some("there is no decision before this"));
+    assert_eq!(app.message.as_deref(), Some("there is no earlier decision"));
 }
 
 #[test]
@@ -145,7 +146,7 @@ fn time_passes_at_the_speed_that_is_set() {
     // The run lasts a second.
     assert_eq!((app.at_ns, app.paused, app.ended()), (1_000 * MS, true, true));
     press(&mut app, " ");
-    assert_eq!(app.message.as_deref(), Some("the run is over here"));
+    assert_eq!(app.message.as_deref(), Some("the run has ended here"));
 }
 
 /// Slow motion: less than a nanosecond a picture adds up.
@@ -207,12 +208,12 @@ fn tasks_are_sorted_found_and_asked_about() {
     assert_eq!(names(&app), ["hog-0", "hog-1"]);
     press(&mut app, "i/SLEEP\n");
     assert_eq!(app.task, Some(TaskId(2)));
-    press(&mut app, "/nobody\n");
-    assert_eq!(app.message.as_deref(), Some("no task here has \"nobody\" in its name"));
+    press(&mut app, "/xyz\n");
+    assert_eq!(app.message.as_deref(), Some("no task name here contains \"xyz\""));
     press(&mut app, "↑↑↑↓");
     assert_eq!(app.task, Some(TaskId(1)));
     press(&mut app, "w");
-    let question = app.question.take().expect("it is asked");
+    let question = app.question.take().expect("a question is pending");
     assert_eq!((question.at_ns, question.subject), (450 * MS, Subject::Task(TaskId(1))));
     assert_eq!(app.popup, Some(Popup::Asking));
     app.answer(Ok("because\nof this".into()));
@@ -220,7 +221,7 @@ fn tasks_are_sorted_found_and_asked_about() {
     press(&mut app, "q\t\n");
     assert_eq!(app.focus, Focus::Cpus);
     assert_eq!(app.question.map(|it| it.subject), Some(Subject::Cpu(0)));
-    // Nobody waits for it any more.
+    // The question was withdrawn.
     press(&mut app, "\u{1b}");
     app.answer(Ok("too late".into()));
     assert_eq!((app.popup.as_ref(), app.is_over()), (None, false));
@@ -228,13 +229,13 @@ fn tasks_are_sorted_found_and_asked_about() {
     assert!(app.is_over());
 }
 
-/// Tasks of both stand beside each other, in the order of the side that keys are about.
+/// Rows of both match, in the order of the side to which keys apply.
 #[test]
 fn two_schedulers_are_at_the_same_time_and_in_one_order() {
     let prepared = prepared(HOGS, &["round_robin", "cfs"]);
     let mut app = app(&prepared, 400 * MS);
     assert_eq!(app.sides.len(), 2);
-    // Of the last 100 ms hog-0 had 70, hog-1 25; under CFS hog-1 was ahead by 2.
+    // In the last 100 ms hog-0 had 70, hog-1 25; under CFS hog-1 was ahead by 2.
     assert_eq!(app.order(), [TaskId(0), TaskId(1), TaskId(2)]);
     press(&mut app, "x");
     assert_eq!(app.order(), [TaskId(1), TaskId(0), TaskId(2)]);
@@ -243,7 +244,7 @@ fn two_schedulers_are_at_the_same_time_and_in_one_order() {
     assert!(app.sides.iter().all(|side| side.frame.at_ns == app.at_ns));
 }
 
-/// What lasts longer on one side goes on there; the other shows its end.
+/// A longer run continues on its side; the other side shows its end.
 #[test]
 fn a_run_that_is_over_stays_at_its_end() {
     let text = r#"{"tasks": {
@@ -287,7 +288,7 @@ fn a_frame_as_text() {
     insta::assert_snapshot!("text", view::text(&app, 100, PLAIN));
 }
 
-/// Whatever the size, nothing is drawn where nothing is.
+/// No size of the screen makes drawing exceed the buffer.
 #[test]
 fn every_size_can_be_drawn() {
     let prepared = prepared(HOGS, &["round_robin", "cfs"]);
@@ -303,14 +304,14 @@ fn every_size_can_be_drawn() {
     }
 }
 
-/// Esc gives up what takes long, and only then ends.
+/// Esc first cancels a long operation, and only then ends.
 #[test]
 fn what_takes_long_is_given_up() {
     let text = HOGS.replace("\"duration\": 1", "\"duration\": 100000");
     let prepared = prepared(&text, &["cfs"]);
     let mut app = app(&prepared, 450 * MS);
     app.key(KeyEvent::new(KeyCode::End, KeyModifiers::NONE));
-    assert!(app.work().expect("it runs") && app.is_busy());
+    assert!(app.work().expect("the run continues") && app.is_busy());
     app.is_late = true;
     assert!(drawn(&mut app, 80, 24).contains("simulating: "));
     app.key(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
@@ -322,7 +323,7 @@ fn what_takes_long_is_given_up() {
     assert!(app.is_over());
 }
 
-/// A machine with more CPUs than lines: those around the chosen one are shown, and which they are.
+/// With more CPUs than lines, those around the selected one are shown, with their range.
 #[test]
 fn of_many_cpus_those_around_the_chosen_one_are_shown() {
     let text = HOGS.replace("\"loop\": -1, \"run\"", "\"loop\": -1, \"cpus\": [63], \"run\"");
@@ -353,7 +354,7 @@ fn names_do_not_command_the_terminal() {
     }
 }
 
-/// The document's table of keys is the one that `?` shows, and its columns are all.
+/// The document's table of keys is the one that `?` shows, and it lists all columns.
 #[test]
 fn the_document_tells_all_keys_and_columns() {
     let document = include_str!("../../../../docs/top.md");

@@ -1,4 +1,4 @@
-//! The screen: [`draw`], and the same as text: [`text`].
+//! Drawing of the screen: [`draw`], and the same contents as text: [`text`].
 
 use super::keys::KEYS;
 use super::pane::{FIXED, Room, Theme, broken, exact, fit, pane};
@@ -10,15 +10,15 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Clear, Paragraph};
 use schedlab_report::text_width;
 
-/// The least screen.
+/// Minimum size of the screen.
 const LEAST: (u16, u16) = (40, 12);
 
-/// From this width on two schedulers stand beside each other, and below it above each other.
+/// Width from which two schedulers are side by side; below it, one is above the other.
 const BESIDE: usize = 80;
 
-/// What stands below, as far as there is room.
+/// Hints at the bottom, where there is room.
 const HINTS: [&str; 9] = [
-    "Space go/pause",
+    "Space run/pause",
     "n/b step",
     "g time",
     "+/- speed",
@@ -29,7 +29,7 @@ const HINTS: [&str; 9] = [
     "P T W L sort",
 ];
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub fn draw(frame: &mut Frame<'_>, app: &mut App<'_>, theme: Theme) {
     let area = frame.area();
     if area.width < LEAST.0 || area.height < LEAST.1 {
@@ -66,7 +66,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &mut App<'_>, theme: Theme) {
     above(frame, app, middle, theme);
 }
 
-/// Where the schedulers are shown.
+/// Areas of the schedulers.
 fn panes(sides: usize, area: Rect) -> Vec<Rect> {
     if sides < 2 {
         return vec![area];
@@ -86,7 +86,7 @@ fn panes(sides: usize, area: Rect) -> Vec<Rect> {
     ]
 }
 
-/// How the lines of a pane are divided.
+/// Divides the lines of a pane.
 fn room(app: &App<'_>, number: usize, area: Rect) -> Room {
     let lines = usize::from(area.height).saturating_sub(FIXED);
     let decisions = if lines >= 12 { 2 } else { usize::from(lines >= 4) };
@@ -116,7 +116,7 @@ fn title(app: &App<'_>, width: usize, theme: Theme) -> Line<'static> {
     ])
 }
 
-/// The time, where it is in the run, and of what window shares are.
+/// Draws the time, its position in the run, and the window of shares.
 fn clock(app: &App<'_>, width: usize, theme: Theme) -> Line<'static> {
     let length_ns = app.length_ns();
     let of = length_ns.map_or(String::new(), |ns| format!(" of {}", app.span(ns)));
@@ -157,7 +157,7 @@ fn foot(app: &App<'_>, width: usize, theme: Theme) -> Line<'static> {
     Line::styled(fit(&text, width, theme), theme.faint())
 }
 
-/// What lies above the rest.
+/// Draws the popup.
 fn above(frame: &mut Frame<'_>, app: &mut App<'_>, area: Rect, theme: Theme) {
     let Some(popup) = &app.popup else { return };
     let inner = usize::from(area.width.saturating_sub(2));
@@ -165,17 +165,17 @@ fn above(frame: &mut Frame<'_>, app: &mut App<'_>, area: Rect, theme: Theme) {
         Popup::Help => {
             let keys =
                 KEYS.iter().map(|(keys, what)| (format!(" {keys:<21} {what}"), " ".repeat(23)));
-            let states = " States: R has a CPU, r waits for one, S asleep, D asleep and not to be \
-                          disturbed, T stopped, Z ended. %CPU and %WAIT: of the window; %AVG: since \
-                          the task's start; ON: its CPU; WAIT: all its waiting; FOR: how long it \
-                          has been in its state; LAT: its last wakeup's latency.";
+            let states = " States: R has a CPU, r waits for one, S asleep, D in uninterruptible \
+                          sleep, T stopped, Z ended. %CPU and %WAIT: in the window; %AVG: since \
+                          the task's start; ON: its CPU; WAIT: all its waiting; FOR: time in \
+                          its present state; LAT: latency of its last wakeup.";
             let mut lines: Vec<String> =
                 keys.flat_map(|(line, indent)| broken(&line, inner, &indent)).collect();
             lines.push(String::new());
             lines.extend(broken(states, inner, " "));
             ("Keys", lines)
         }
-        Popup::Asking => ("Why", vec![" The run is made again to ask it ...".into()]),
+        Popup::Asking => ("Why", vec![" The run is repeated to find out ...".into()]),
         Popup::Why(lines) => {
             let lines = lines.iter().flat_map(|line| broken(line, inner, "      "));
             ("Why", lines.collect())
@@ -204,7 +204,7 @@ fn above(frame: &mut Frame<'_>, app: &mut App<'_>, area: Rect, theme: Theme) {
     frame.render_widget(Paragraph::new(text).block(block), area);
 }
 
-/// A frame around something, in ASCII.
+/// Frame of a popup in ASCII.
 const ASCII: ratatui::symbols::border::Set<'static> = ratatui::symbols::border::Set {
     top_left: "+",
     top_right: "+",
@@ -216,7 +216,7 @@ const ASCII: ratatui::symbols::border::Set<'static> = ratatui::symbols::border::
     horizontal_bottom: "-",
 };
 
-/// How it stands, as text of `width` columns, with all CPUs and tasks.
+/// Returns the display as text of `width` columns, with all CPUs and tasks.
 pub fn text(app: &App<'_>, width: usize, theme: Theme) -> String {
     let mut lines: Vec<String> = vec![title_of_text(app), clock(app, width, theme).to_string()];
     let widths: Vec<usize> = match app.sides.len() {

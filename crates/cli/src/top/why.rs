@@ -1,8 +1,8 @@
-//! Why a CPU or a task does what it does: the run is made again, beside the screen, and asked.
+//! Explanations of CPUs and tasks: the run is repeated on another thread, and examined.
 
 use super::state::{Question, Subject};
 use crate::Failure;
-use crate::commands::explain::words::Words;
+use crate::commands::explain::words::Explainer;
 use crate::commands::explain::{nice, refresh};
 use schedlab_core::CpuId;
 use schedlab_lab::explain::{self, Effort};
@@ -13,40 +13,44 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 
-/// An answer that is being found, on a thread of its own. When nobody waits for it any more, it is
-/// given up as soon as the run that is being made is over.
-pub struct Answer {
+/// Explanation that a thread is finding. When it is no longer awaited, the search stops as soon as
+/// the current run ends.
+pub struct PendingExplanation {
     answer: Receiver<Result<String, String>>,
     in_vain: Arc<AtomicBool>,
 }
 
-impl Drop for Answer {
+impl Drop for PendingExplanation {
     fn drop(&mut self) {
         self.in_vain.store(true, Ordering::Relaxed);
     }
 }
 
-impl Answer {
-    /// Begins to find it.
-    pub fn seek(prepared: &Arc<Prepared>, scheduler: &Contender, question: Question) -> Answer {
+impl PendingExplanation {
+    /// Starts the search.
+    pub fn seek(
+        prepared: &Arc<Prepared>,
+        scheduler: &Contender,
+        question: Question,
+    ) -> PendingExplanation {
         let (found, answer) = mpsc::channel();
         let (prepared, scheduler) = (prepared.clone(), scheduler.clone());
         let style = Style { color: false, ..crate::terminal::style() };
         let in_vain: Arc<AtomicBool> = Arc::default();
         let given_up = in_vain.clone();
         std::thread::spawn(move || {
-            // If nobody wants to know any more, it was in vain.
+            // The result is discarded if it is no longer awaited.
             let _ = found.send(answer_to(&prepared, &scheduler, question, style, &given_up));
         });
-        Answer { answer, in_vain }
+        PendingExplanation { answer, in_vain }
     }
 
-    /// The answer, if it was found.
+    /// Returns the explanation, once it is found.
     pub fn found(&self) -> Option<Result<String, String>> {
         match self.answer.try_recv() {
             Ok(found) => Some(found),
             Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Err("there is no answer".into())),
+            Err(TryRecvError::Disconnected) => Some(Err("no explanation was found".into())),
         }
     }
 }
@@ -61,9 +65,9 @@ fn answer_to(
     let at_ns = question.at_ns;
     let mut standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
     if let Some(ended_ns) = standing.ended_ns {
-        return Err(format!("the run was over at {}", duration(ended_ns, style.unicode)));
+        return Err(format!("the run ended at {}", duration(ended_ns, style.unicode)));
     }
-    let words = Words::new(&standing.names, style);
+    let words = Explainer::new(&standing.names, style);
     let said = |failure| match failure {
         Failure::Message(message) => message,
         Failure::Output(error) => error.to_string(),
@@ -81,7 +85,7 @@ fn answer_to(
         Subject::Cpu(number) => {
             let cpu = CpuId(number);
             let wins = |task| match given_up.load(Ordering::Relaxed) {
-                true => Err(Failure::Message("nobody wants to know any more".into())),
+                true => Err(Failure::Message("the explanation is no longer needed".into())),
                 false => nice(prepared, scheduler, &standing, cpu, task, &effort),
             };
             let text = words.cpu(&standing, cpu, wins).map_err(said)?;

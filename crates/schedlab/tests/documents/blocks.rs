@@ -1,13 +1,13 @@
-//! The blocks of a document that are commands or files, and what the document says about them.
+//! Blocks of a document that are commands or files, with their marks.
 
-/// What a block is.
+/// Kind of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// Commands, the status they end with, and whether they take minutes.
+    /// Commands, with their exit status, and whether they take minutes.
     Commands {
         /// Exit status.
         status: i32,
-        /// Run only on demand.
+        /// Whether they run only on demand.
         slow: bool,
     },
     /// A file of this name.
@@ -16,21 +16,21 @@ pub enum Kind {
     Other,
 }
 
-/// A fenced block.
+/// Fenced block.
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// What it is.
+    /// Kind of the block.
     pub kind: Kind,
-    /// The line of its first line of text, from 1.
+    /// Number of its first line of text, from 1.
     pub line: usize,
-    /// What stands in it.
+    /// Text of the block.
     pub text: String,
-    /// Whether it shows a session: commands behind `$ `, and their output.
+    /// Whether it shows a session: commands after `$ `, and their output.
     session: bool,
 }
 
 impl Block {
-    /// Its commands with their lines; a line that ends in `\` goes on in the next.
+    /// Returns its commands with their lines; a line that ends in `\` continues on the next.
     pub fn commands(&self) -> Vec<(usize, String)> {
         let mut commands: Vec<(usize, String)> = Vec::new();
         let mut goes_on = false;
@@ -54,7 +54,7 @@ impl Block {
     }
 }
 
-/// The blocks of a document, or the line and message of a mark that is not understood.
+/// Returns the blocks of a document, or the line and message of an invalid mark.
 pub fn blocks(text: &str) -> Result<Vec<Block>, (usize, String)> {
     let mut blocks = Vec::new();
     let mut mark: Option<(usize, String)> = None;
@@ -83,7 +83,7 @@ pub fn blocks(text: &str) -> Result<Vec<Block>, (usize, String)> {
             }
             blocks.push(Block { kind, line: number + 1, text, session });
         } else if let Some((at, mark)) = mark.take() {
-            return Err((at, format!("`{mark}` must stand in the line before a block")));
+            return Err((at, format!("`{mark}` must be on the line before a block")));
         } else if let Some(comment) = line.strip_prefix("<!-- ") {
             let comment = comment.trim_end_matches("-->").trim();
             if comment.starts_with("test:") || comment.starts_with("file:") {
@@ -92,12 +92,12 @@ pub fn blocks(text: &str) -> Result<Vec<Block>, (usize, String)> {
         }
     }
     match mark {
-        Some((at, mark)) => Err((at, format!("`{mark}` must stand in the line before a block"))),
+        Some((at, mark)) => Err((at, format!("`{mark}` must be on the line before a block"))),
         None => Ok(blocks),
     }
 }
 
-/// What a mark says; `None` if it is not understood.
+/// Parses a mark; `None`: it is invalid.
 fn kind(mark: &str) -> Option<Kind> {
     if let Some(name) = mark.strip_prefix("file: ") {
         let plain = name.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));

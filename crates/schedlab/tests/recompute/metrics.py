@@ -26,14 +26,14 @@ OUTSIDE = ("SCHED_FIFO", "SCHED_RR", "SCHED_DEADLINE")
 
 
 def weight(task):
-    """The task's weight; None if it stands outside."""
+    """Returns the task's weight; `None`: it has none."""
     if task["policy"] in OUTSIDE:
         return None
     return 3 if task["policy"] == "SCHED_IDLE" else WEIGHTS[task["nice"] + 20]
 
 
 class Check:
-    """Compares, and remembers what was wrong."""
+    """Compares figures, and records differences."""
 
     def __init__(self, name):
         self.name, self.count, self.wrong = name, 0, []
@@ -48,7 +48,7 @@ class Check:
             self.wrong.append(f"{self.name}: {what}: {found} in the document, {right} by definition")
 
     def spread(self, what, found, values, exact=False, slack=1):
-        """Of durations, ns. Percentiles are as exact as the histogram."""
+        """Checks a distribution of durations, ns. Percentiles are as exact as the histogram."""
         values = sorted(values)
         self.same(f"{what}.count", found["count"], len(values))
         if not values:
@@ -73,7 +73,7 @@ PERCENTILES = {"p50": (50, 100), "p90": (90, 100), "p95": (95, 100), "p99": (99,
 
 
 def rank(values, part):
-    """Nearest rank, of sorted values."""
+    """Returns the nearest rank in sorted values."""
     numerator, denominator = part
     return values[max(1, -(-numerator * len(values) // denominator)) - 1]
 
@@ -92,7 +92,7 @@ class Fluid:
         self.cpus, self.tasks, self.shares, self.known = cpus, tasks, shares, {}
 
     def parts(self, active):
-        """What part of the machine each is entitled to, level by level."""
+        """Returns the part of the machine to which each is entitled, level by level."""
         parts = {}
         self.divide("", active, 1.0, parts)
         return parts
@@ -113,7 +113,7 @@ class Fluid:
             self.divide(child, members, part * self.shares.get(child, 1024) / total, parts)
 
     def rates(self, active, taken):
-        """How fast each of `active` is served, in CPUs, if so many CPUs are taken by others."""
+        """Returns the rate at which each of `active` is served, in CPUs, while others take `taken`."""
         key = (active, taken)
         if key not in self.known:
             self.known[key] = self.compute(active, taken)
@@ -138,8 +138,8 @@ class Fluid:
 
 
 class Lags:
-    """Follows two fluid machines through a run: one that serves who is runnable here, since the
-    start, and one that does the same bursts."""
+    """Follows two fluid machines through a run: one serves the tasks that are runnable here, since
+    the start, and one serves the same bursts."""
 
     def __init__(self, run, shares):
         self.tasks = run["tasks"]
@@ -150,8 +150,8 @@ class Lags:
         self.lag, self.due = [0.0] * count, [0.0] * count
         self.largest, self.burst_largest = [0.0] * count, [0.0] * count
         self.bursts = []
-        # In a burst; served before their time and still on the machine; on a CPU; how many CPUs
-        # others have; what those who left were owed.
+        # Tasks in a burst; tasks served early that stay on the machine; tasks on a CPU; number of
+        # CPUs that others have; lag of the tasks that left.
         self.active, self.staying, self.running, self.taken, self.left = set(), set(), set(), 0, 0.0
         self.follow(run)
 
@@ -199,13 +199,13 @@ class Lags:
                     self.running.discard(task)
 
     def step(self, at, now):
-        """The machine with the same bursts goes on, until the first of those who stay leaves."""
+        """Advances the machine with the same bursts until the first of the staying tasks leaves."""
         there = self.active | self.staying
         rates = self.fluid.rates(frozenset(there), self.taken)
         self.hand_on(there, rates)
         for task in self.staying:
             if rates[task] > 0:
-                # To the nanosecond in which it has been served. (A float may be a little off.)
+                # To the nanosecond in which it has been served. (A float may be slightly off.)
                 now = min(now, at + max(0, math.ceil(-self.lag[task] / rates[task] - 1e-5)))
         for task in there:
             self.lag[task] += rates[task] * (now - at)
@@ -229,7 +229,7 @@ class Lags:
             self.left += self.lag[task]
 
     def hand_on(self, there, rates):
-        """Those who stay have what those who left were owed, as far as they are ahead."""
+        """Gives the lag of the tasks that left to those that stay, as far as they are ahead."""
         left, self.left = self.left, 0.0
         others = sum(self.lag[task] for task in there)
         gift = min(left, max(-others, 0.0)) if left > 0 else max(left, min(-others, 0.0))
@@ -260,7 +260,7 @@ def by_task(rows, count, at):
 
 
 def cut(slices, start, end):
-    """The turns within a burst, joined where one follows on another."""
+    """Returns the turns within a burst, with adjacent ones joined."""
     turns = []
     for _, a, b, _ in slices:
         a, b = max(a, start), min(b, end)
@@ -306,7 +306,7 @@ def check_run(run, shares):
             is_over = until < end or task["end_ns"] == end
             wait_open = 0 if is_over else gaps[-1]
             woken = start != task["start_ns"]
-            # Without a turn that took time it had one at the end that took none, and blocked.
+            # Without a turn that took time, it had one of zero length at the end, and blocked.
             if woken and (turns or is_over):
                 latencies.append((turns[0][0] if turns else until) - start)
             if woken and is_over:
@@ -314,7 +314,7 @@ def check_run(run, shares):
             unseen -= woken
             if is_over and had:
                 slowdowns.append((until - start - had) * 1000 // had)
-        # Bursts that took no time are in no list.
+        # Bursts of zero length are in no list.
         latencies += [0] * unseen
         responses += [0] * unseen
         name = task["name"]

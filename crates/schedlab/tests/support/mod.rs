@@ -2,20 +2,21 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The repository's root.
+/// Returns the repository's root.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("there is a root")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("a repository")
 }
 
-/// What came of a command.
-pub struct Ran {
+/// Result of a command.
+pub struct Outcome {
     pub status: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-/// The program with `args`, in the repository's root.
+/// Returns the program with `args`, in the repository's root.
 pub fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
     command.args(args).current_dir(root()).stdin(Stdio::null());
@@ -27,29 +28,29 @@ pub fn command(args: &[&str]) -> Command {
 }
 
 /// Runs `schedlab ARGS`.
-pub fn schedlab(args: &[&str]) -> Ran {
+pub fn schedlab(args: &[&str]) -> Outcome {
     ran(command(args).output().expect("the program starts"))
 }
 
-/// What came of it.
-pub fn ran(output: Output) -> Ran {
-    Ran {
-        status: output.status.code().expect("it was not killed"),
-        stdout: String::from_utf8(output.stdout).expect("it prints text"),
-        stderr: String::from_utf8(output.stderr).expect("it prints text"),
+/// Returns the result of a finished command.
+pub fn ran(output: Output) -> Outcome {
+    Outcome {
+        status: output.status.code().expect("an exit status"),
+        stdout: String::from_utf8(output.stdout).expect("text as output"),
+        stderr: String::from_utf8(output.stderr).expect("text as output"),
     }
 }
 
-impl Ran {
-    /// Must have gone well.
+impl Outcome {
+    /// Asserts success, and returns the output.
     #[track_caller]
     pub fn good(self) -> String {
         assert_eq!(self.status, 0, "{}", self.stderr);
         self.stdout
     }
 
-    /// Must have failed with exit status 2 and a message that has all of `parts`, and without a
-    /// panic.
+    /// Asserts exit status 2 and a message with all of `parts`, without a panic, and returns the
+    /// message.
     #[track_caller]
     pub fn error(self, parts: &[&str]) -> String {
         assert_eq!(self.status, 2, "{}{}", self.stdout, self.stderr);
@@ -61,24 +62,27 @@ impl Ran {
     }
 }
 
-/// A directory that is gone when the test is over.
+/// A temporary directory, which is removed at the end of the test.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
     pub fn new(name: &str) -> Scratch {
-        let path =
-            std::env::temp_dir().join(format!("schedlab-test-{}-{name}", std::process::id()));
+        // Tests of several modules may choose the same name.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("schedlab-test-{}-{number}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("there is room for temporary files");
+        std::fs::create_dir_all(&path).expect("temporary files can be written");
         Scratch(path)
     }
 
-    /// Writes a file; its path as an argument.
+    /// Writes a file, and returns its path as an argument.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().expect("it is in the directory"))
-            .expect("it can be made");
-        std::fs::write(&path, content).expect("there is room for temporary files");
+        std::fs::create_dir_all(path.parent().expect("a file within the directory"))
+            .expect("the directory can be made");
+        std::fs::write(&path, content).expect("temporary files can be written");
         path.display().to_string()
     }
 

@@ -9,24 +9,24 @@ use schedlab_report::format::{duration, signed_duration};
 use schedlab_report::{Style, shortened, text_width};
 use std::fmt::Write as _;
 
-/// So many candidates of a group are shown.
+/// Maximum number of candidates of a group shown.
 const CANDIDATES_MAX: usize = 12;
 
-/// Names take so many columns at most.
+/// Maximum width of names, in columns.
 const NAME_WIDTH: usize = 40;
 
-/// Of so many of them it is said what they lacked.
+/// Maximum number of candidates whose missing margin is explained.
 const RUNNERS_UP: usize = 3;
 
-/// Says things about a run.
-pub struct Words {
+/// Formatter of explanations of a run.
+pub struct Explainer {
     names: Names,
     style: Style,
 }
 
-impl Words {
-    /// Of a run with these names.
-    pub fn new(names: &Names, style: Style) -> Words {
+impl Explainer {
+    /// Makes a formatter for a run with these names.
+    pub fn new(names: &Names, style: Style) -> Explainer {
         let shown = |names: &[String]| {
             names.iter().map(|name| shortened(&escape::name(name), NAME_WIDTH, style)).collect()
         };
@@ -35,10 +35,10 @@ impl Words {
             groups: shown(&names.groups),
             rules: names.rules.clone(),
         };
-        Words { names, style }
+        Explainer { names, style }
     }
 
-    /// What a task is called.
+    /// Returns the name of a task.
     pub fn task_name(&self, task: TaskId) -> &str {
         self.names.task(task)
     }
@@ -55,7 +55,7 @@ impl Words {
         task.map_or("idle", |task| self.names.task(task))
     }
 
-    /// What a rule is called and says.
+    /// Returns the name and the text of a rule.
     fn rule(&self, rule: Rule) -> String {
         match self.names.rule(rule) {
             Some(doc) => format!("`{}`: {}", doc.name, doc.text),
@@ -63,7 +63,7 @@ impl Words {
         }
     }
 
-    /// The moment.
+    /// Describes a moment.
     pub fn moment(&self, standing: &Standing) -> String {
         let count = |was| standing.tasks.iter().filter(|task| task.was == was).count();
         format!(
@@ -76,7 +76,8 @@ impl Words {
         )
     }
 
-    /// A CPU at a moment. `wins` finds the nice value with which a task would have been picked.
+    /// Describes a CPU at a moment. `wins` finds the nice value with which a task would have been
+    /// picked.
     pub fn cpu(
         &self,
         standing: &Standing,
@@ -102,18 +103,18 @@ impl Words {
         if let Some(kept) = row.kept.as_ref().filter(|kept| kept.at_ns > row.since_ns) {
             let _ = writeln!(
                 text,
-                "At {} there was another pick, and it went on, by {}",
+                "At {} there was another pick, and it continued, by {}",
                 self.when(kept.at_ns),
                 self.rule(kept.account.rule)
             );
         }
         if row.candidates.is_empty() {
-            let _ = writeln!(text, "There is nobody to be picked.");
+            let _ = writeln!(text, "No task can be picked.");
         } else {
-            let would = row.would_pick.map_or("nobody", |who| self.names.who(who));
+            let would = row.would_pick.map_or("no task", |who| self.names.who(who));
             let books = match row.is_fresh || row.current.is_none() {
                 true => "",
-                false => " (by its books, which are brought up to date at ticks and decisions)",
+                false => " (by its accounts, which are updated at ticks and decisions)",
             };
             let _ = writeln!(text, "\nIf it picked now it would be {would}, among{books}:");
             self.candidates(&mut text, &row.candidates);
@@ -135,7 +136,7 @@ impl Words {
         Ok(text)
     }
 
-    /// What those lacked that are not picked.
+    /// Describes what tasks that were not picked lacked.
     fn what_lacks(
         &self,
         text: &mut String,
@@ -167,7 +168,7 @@ impl Words {
                         let _ = write!(line, ", or if it were given nice {nice} now");
                     }
                     NiceThatWins::None => {
-                        line.push_str("; no nice value that it were given now would do it");
+                        line.push_str("; no nice value given now would suffice");
                     }
                     NiceThatWins::NotOrdinary => {}
                     NiceThatWins::NotTried => not_tried = true,
@@ -176,12 +177,12 @@ impl Words {
             let _ = writeln!(text, "{line}.");
         }
         if not_tried {
-            let _ = writeln!(text, "  (What other nice values would do was not tried: too long.)");
+            let _ = writeln!(text, "  (Other nice values were not tried: too slow.)");
         }
         Ok(())
     }
 
-    /// The numbers that a decision rests on.
+    /// Prints the numbers on which a decision rests.
     fn grounds(&self, text: &mut String, account: &Account) {
         let terms = &account.evidence.terms;
         if !terms.is_empty() {
@@ -196,7 +197,8 @@ impl Words {
         }
     }
 
-    /// Tables of candidates, a group's each, from the root down; the first is the one picked.
+    /// Prints tables of candidates, one for each group, from the root down; the first candidate is
+    /// the one picked.
     fn candidates(&self, text: &mut String, candidates: &[Candidate]) {
         let mut within = vec![GroupId::ROOT];
         let mut shown = 0;
@@ -246,7 +248,7 @@ impl Words {
         }
     }
 
-    /// Why a task is, or is not, running.
+    /// Describes why a task runs, or does not.
     pub fn task(&self, standing: &Standing, task: TaskId) -> String {
         let name = self.names.task(task);
         let at = self.when(standing.at_ns);
@@ -295,7 +297,7 @@ impl Words {
                 match before.as_slice() {
                     [] => _ = writeln!(text, "It is the next to be picked."),
                     before => {
-                        let _ = writeln!(text, "Before it stand {}.", before.join(", "));
+                        let _ = writeln!(text, "Ahead of it are {}.", before.join(", "));
                     }
                 }
                 if let Some(best) = members.first().filter(|best| best.who != own.who) {
@@ -309,7 +311,7 @@ impl Words {
             if own.is_none() {
                 let _ = writeln!(
                     text,
-                    "It is not among those who can be picked: it, its group or its class has used \
+                    "It cannot be picked: it, its group or its class has used \
                      up its runtime, or another class comes first."
                 );
             }
@@ -321,7 +323,7 @@ impl Words {
                     self.span(ns),
                     self.when(row.since_ns + ns)
                 ),
-                None => writeln!(text, "The scheduler promises it no longest wait here."),
+                None => writeln!(text, "The scheduler promises no limit to its wait here."),
             };
         }
         if row.was != TaskWas::Ended {
@@ -340,8 +342,8 @@ impl Words {
         text
     }
 
-    /// A wakeup.
-    pub fn wakeup(&self, number: u64, whose: &str, wakeup: &Wakeup) -> String {
+    /// Describes a wakeup.
+    pub fn wakeup(&self, number: u64, of_task: &str, wakeup: &Wakeup) -> String {
         let by = match wakeup.waker {
             Waker::Interrupt { cpu } => format!("an interrupt on CPU {}", cpu.0),
             Waker::Process { cpu } => format!("the kernel on CPU {}", cpu.0),
@@ -353,7 +355,7 @@ impl Words {
             ),
         };
         let mut text = format!(
-            "Wakeup {number}{whose}, at {}: {} is woken by {by}.\n",
+            "Wakeup {number}{of_task}, at {}: {} is woken by {by}.\n",
             self.when(wakeup.at_ns),
             self.names.task(wakeup.task)
         );
@@ -392,7 +394,7 @@ impl Words {
         text
     }
 
-    /// A long wait.
+    /// Describes a long wait.
     pub fn wait(&self, place: usize, wait: &Wait) -> String {
         let mut text = format!(
             "{place}. {} waited {}, from {} to {}",
@@ -432,8 +434,8 @@ impl Words {
         if wait.lost.is_empty() {
             let _ = writeln!(
                 text,
-                "   At no pick meanwhile could it be chosen: none was made, or it, its group or its \
-                 class had used up its runtime, or another class came first."
+                "   It could not be chosen at any pick meanwhile: none was made, or it, its group \
+                 or its class had used up its runtime, or another class came first."
             );
         }
         text
@@ -457,7 +459,7 @@ impl Words {
             ),
             true => writeln!(
                 text,
-                "   The {which} of them, at {}, another group than its own won:",
+                "   The {which} of them, at {}, a group other than its own won:",
                 self.when(lost.at_ns)
             ),
         };
@@ -465,7 +467,7 @@ impl Words {
     }
 }
 
-/// What `own` lacked to be picked in place of `best`.
+/// Describes what `own` lacked to be picked instead of `best`.
 fn lacked(best: &Candidate, own: &Candidate) -> String {
     let parts: Vec<String> = margins(best, own).into_iter().map(|it| part(it, own)).collect();
     match parts.as_slice() {
@@ -474,12 +476,12 @@ fn lacked(best: &Candidate, own: &Candidate) -> String {
     }
 }
 
-/// One thing that it lacked.
+/// Describes one missing margin.
 fn part(margin: Margin, own: &Candidate) -> String {
     let Some(term) = margin.term else {
         return match margin.equal {
             true => "an earlier place in the queue: by these numbers they are equal".into(),
-            false => "a precedence that these numbers do not show, and that the rule gives".into(),
+            false => "a precedence that the rule gives and these numbers do not show".into(),
         };
     };
     let has = own.terms.iter().find(|other| other.name == term.name).map_or(0, |own| own.value);
@@ -490,7 +492,7 @@ fn part(margin: Margin, own: &Candidate) -> String {
     }
 }
 
-/// A time in milliseconds, exact to the nanosecond.
+/// Formats a time in milliseconds, exact to the nanosecond.
 fn milliseconds(ns: u64) -> String {
     let text = format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000);
     format!("{} ms", text.trim_end_matches('0').trim_end_matches('.'))
@@ -500,7 +502,7 @@ fn has_unit(name: &str) -> bool {
     name.ends_with("_ns")
 }
 
-/// A number with its unit, which is the end of its name.
+/// Formats a number with its unit, which is the suffix of its name.
 fn number(name: &str, value: i64) -> String {
     match has_unit(name) {
         true => {
@@ -511,7 +513,7 @@ fn number(name: &str, value: i64) -> String {
     }
 }
 
-/// Rows of cells below each other; the first column to the left, the others to the right.
+/// Aligns rows of cells; the first column to the left, the others to the right.
 fn columns(text: &mut String, rows: &[Vec<String>]) {
     let many = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..many)

@@ -1,5 +1,5 @@
-//! `schedlab record`: records a schedule with perf or through tracefs, and notes beside it what a
-//! trace does not hold.
+//! `schedlab record`: records a schedule with perf or through tracefs, with a side file of what a
+//! trace does not contain.
 
 mod side;
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What is recorded, as far as the kernel has it.
+/// Events that are recorded, where the kernel has them.
 const EVENTS: [&str; 8] = [
     "sched_switch",
     "sched_waking",
@@ -27,15 +27,15 @@ const EVENTS: [&str; 8] = [
     "sched_process_exit",
 ];
 
-/// Where tracefs may be.
+/// Possible mount points of tracefs.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// Each CPU's buffer in tracefs, KiB.
+/// Size of each CPU's buffer in tracefs, KiB.
 const BUFFER_KIB: &str = "32768";
 
-/// Records.
+/// Records the schedule of this machine.
 pub fn record(args: &RecordArgs, output: &mut Output) -> Result<Status, Failure> {
-    let beside = beside(&args.output);
+    let side_file = side_file(&args.output);
     let root = Path::new("/");
     if !root.join("proc/self/stat").exists() {
         return Err(Failure::Message("recording needs Linux".into()));
@@ -43,8 +43,8 @@ pub fn record(args: &RecordArgs, output: &mut Output) -> Result<Status, Failure>
     let mut side = Side::default();
     side.look(root);
     if args.side_only {
-        files::write_whole(&beside, &side.to_json(root, None))?;
-        writeln!(output, "{}: {} threads", beside.display(), side.tasks())?;
+        files::write_whole(&side_file, &side.to_json(root, None))?;
+        writeln!(output, "{}: {} threads", side_file.display(), side.tasks())?;
         return Ok(Status::Good);
     }
     files::check(&args.output)?;
@@ -55,58 +55,60 @@ pub fn record(args: &RecordArgs, output: &mut Output) -> Result<Status, Failure>
         (Some(Tool::Perf) | None, true, Ok(tracefs)) => perf(args, tracefs, &command)?,
         (Some(Tool::Perf), false, _) => {
             return Err(Failure::Message(
-                "there is no perf; install it (Debian: linux-perf), or leave out --with".into(),
+                "perf is not installed; install it (Debian: linux-perf), or leave out \
+                 --with"
+                    .into(),
             ));
         }
         (_, _, Ok(tracefs)) => through_tracefs(args, tracefs, &command)?,
         (_, _, Err(why)) => {
             return Err(Failure::Message(format!(
                 "{why}; recording the whole machine needs root; without it `schedlab record \
-                 --side-only` notes what a trace does not hold, and a trace of another tool can be \
+                 --side-only` writes the side file, and a trace of another tool can be \
                  read"
             )));
         }
     }
     side.look(root);
     let name = args.output.file_name().map(|name| name.to_string_lossy().into_owned());
-    files::write_whole(&beside, &side.to_json(root, name.as_deref()))?;
+    files::write_whole(&side_file, &side.to_json(root, name.as_deref()))?;
     let shown = args.output.display();
     let trace = Trace::open(&args.output).and_then(|trace| trace.read(&mut ()));
     let reading = trace.map_err(|error| format!("{shown}: {error}"))?;
-    crate::traced::tell_problems(&shown.to_string(), &reading);
+    crate::traced::warn_of_problems(&shown.to_string(), &reading);
     let header = &reading.header;
     writeln!(
         output,
-        "{shown}: {} events of {} tasks on {} CPUs; beside it {} with {} threads",
+        "{shown}: {} events of {} tasks on {} CPUs, with {} of {} threads",
         header.events,
         header.tasks,
         header.cpus,
-        beside.display(),
+        side_file.display(),
         side.tasks()
     )?;
     Ok(Status::Good)
 }
 
-/// `desk.data.side.json`.
-fn beside(trace: &Path) -> PathBuf {
+/// Side file of a trace: `desk.data.side.json`.
+fn side_file(trace: &Path) -> PathBuf {
     let mut name = trace.file_name().unwrap_or_default().to_os_string();
     name.push(".side.json");
     trace.with_file_name(name)
 }
 
-/// That nothing but an earlier recording is lost.
+/// Checks that only an earlier recording would be overwritten.
 fn check_replaceable(path: &Path) -> Result<(), Failure> {
     let there = path.metadata().is_ok_and(|there| there.is_file() && there.len() > 0);
     if !there || Trace::open(path).is_ok_and(|trace| trace.read(&mut ()).is_ok()) {
         return Ok(());
     }
     Err(Failure::Message(format!(
-        "--output: {} is there and is not a trace, so it is not written over; name another file",
+        "--output: {} exists and is not a trace, so it is not overwritten; name another file",
         path.display()
     )))
 }
 
-/// Where the kernel's tracepoints are, or why they may not be had.
+/// Finds the kernel's tracepoints, or returns why they are not available.
 fn tracefs() -> Result<PathBuf, String> {
     for place in TRACEFS {
         let place = PathBuf::from(place);
@@ -118,8 +120,8 @@ fn tracefs() -> Result<PathBuf, String> {
             Err(_) => {}
         }
     }
-    Err("the kernel's tracepoints are not to be found: mount tracefs (`mount -t tracefs nodev \
-         /sys/kernel/tracing`), or they may not be seen"
+    Err("the kernel's tracepoints were not found: mount tracefs (`mount -t tracefs nodev \
+         /sys/kernel/tracing`), or get permission to read it"
         .into())
 }
 
@@ -127,13 +129,13 @@ fn has_perf() -> bool {
     Command::new("perf").arg("--version").output().is_ok_and(|run| run.status.success())
 }
 
-/// The events that this kernel has.
+/// Returns the events that this kernel has.
 fn events(tracefs: &Path) -> impl Iterator<Item = &'static str> {
     let directory = tracefs.join("events/sched");
     EVENTS.into_iter().filter(move |event| directory.join(event).is_dir())
 }
 
-/// What is run meanwhile.
+/// Returns the command to run during the recording.
 fn command(args: &RecordArgs) -> Vec<std::ffi::OsString> {
     match &*args.command {
         [] => {
@@ -150,7 +152,7 @@ fn perf(args: &RecordArgs, tracefs: &Path, command: &[std::ffi::OsString]) -> Re
     for event in events(tracefs) {
         perf.arg("-e").arg(format!("sched:{event}"));
     }
-    // Under another name first, so that a failure leaves what was there.
+    // Written under a temporary name first, so that a failure keeps the old file.
     let mut name = args.output.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = args.output.with_file_name(name);
@@ -170,7 +172,7 @@ fn perf(args: &RecordArgs, tracefs: &Path, command: &[std::ffi::OsString]) -> Re
     Ok(())
 }
 
-/// An instance of tracefs, which is removed when it is done with.
+/// An instance of tracefs, which is removed at the end.
 struct Instance(PathBuf);
 
 impl Drop for Instance {
@@ -190,7 +192,7 @@ fn through_tracefs(
 ) -> Result<(), Failure> {
     let place = tracefs.join(format!("instances/schedlab-{}", std::process::id()));
     fs::create_dir(&place).map_err(|error| {
-        format!("{}: cannot be made: {error}; recording needs root", place.display())
+        format!("{}: cannot be created: {error}; recording needs root", place.display())
     })?;
     let instance = Instance(place);
     let set = |name: &str, value: &str| {
@@ -202,7 +204,7 @@ fn through_tracefs(
     for event in events(tracefs) {
         set(&format!("events/sched/{event}/enable"), "1")?;
     }
-    let (program, arguments) = command.split_first().ok_or("there is no command".to_string())?;
+    let (program, arguments) = command.split_first().ok_or("the command is missing".to_string())?;
     let status = Command::new(program).args(arguments).status();
     set("tracing_on", "0")?;
     match status {

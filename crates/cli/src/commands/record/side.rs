@@ -1,17 +1,18 @@
-//! What a trace does not hold, noted beside it: [`Side`]. Policies, nice values and affinity of
-//! threads, their groups with weights and quotas, topology, tunables, the kernel's release.
+//! Side file of a trace, [`Side`], with what the trace does not contain: policies, nice values and
+//! affinity of threads, their groups with weights and quotas, topology, tunables, and the kernel's
+//! release.
 //!
-//! All of it is read from `/proc` and `/sys`; what is not there, or may not be read, is left out.
+//! All of it is read from `/proc` and `/sys`; what does not exist or may not be read is left out.
 
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The first line of the file's schema.
+/// Schema of the file.
 pub const SCHEMA: &str = "schedlab-side/1";
 
-/// What was found.
+/// Contents of a side file.
 #[derive(Debug, Default)]
 pub struct Side {
     tasks: BTreeMap<u32, Value>,
@@ -22,18 +23,18 @@ fn text(path: &Path) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_string())
 }
 
-/// A number if it is one, else the text.
+/// Returns a number if the text is one, otherwise the text.
 fn value(text: String) -> Value {
     text.parse::<i64>().map_or(Value::String(text), Value::from)
 }
 
-/// The members that can be read.
+/// Returns the files that can be read.
 fn members(directory: &Path, names: &[&str]) -> Map<String, Value> {
     let read = |name: &&str| Some((name.to_string(), value(text(&directory.join(name))?)));
     names.iter().filter_map(read).collect()
 }
 
-/// Numbers of a list that the kernel prints: `0-3,8`.
+/// Returns numbered entries such as `cpu0`, by number.
 fn numbered(directory: &Path, prefix: &str) -> Vec<(u32, PathBuf)> {
     let Ok(entries) = fs::read_dir(directory) else { return vec![] };
     let mut found: Vec<_> = entries
@@ -47,10 +48,10 @@ fn numbered(directory: &Path, prefix: &str) -> Vec<(u32, PathBuf)> {
     found
 }
 
-/// A thread's members of `stat` and `status`.
+/// Returns the values of `stat` and `status` of a thread.
 fn task(tid: u32, directory: &Path) -> Option<(Value, Vec<String>)> {
     let stat = text(&directory.join("stat"))?;
-    // The name stands in parentheses and may hold any.
+    // The name is in parentheses, and may contain some itself.
     let (begin, rest) = stat.rsplit_once(')')?;
     let comm = begin.split_once('(')?.1;
     let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -99,8 +100,8 @@ fn task(tid: u32, directory: &Path) -> Option<(Value, Vec<String>)> {
 }
 
 impl Side {
-    /// Takes in all threads that there are now, and their groups. Those that are known stay as they
-    /// were first seen.
+    /// Adds all present threads and their groups. Known threads keep the values that were read
+    /// first.
     pub fn look(&mut self, root: &Path) {
         let mut paths = BTreeSet::new();
         for (_, process) in numbered(&root.join("proc"), "") {
@@ -126,12 +127,12 @@ impl Side {
         }
     }
 
-    /// How many threads there are.
+    /// Returns the number of threads.
     pub fn tasks(&self) -> usize {
         self.tasks.len()
     }
 
-    /// The file's text.
+    /// Returns the text of the file.
     pub fn to_json(&self, root: &Path, trace: Option<&str>) -> String {
         let sys = |path: &str| root.join(path);
         let cpus: Vec<Value> = numbered(&sys("sys/devices/system/cpu"), "cpu")
@@ -139,7 +140,7 @@ impl Side {
             .map(|(cpu, directory)| {
                 let topology = directory.join("topology");
                 let mut members = members(&topology, &["core_id", "physical_package_id"]);
-                // Lists stay lists, even of one.
+                // Lists stay lists, even with one element.
                 for name in ["thread_siblings_list", "core_siblings_list"] {
                     if let Some(list) = text(&topology.join(name)) {
                         members.insert(name.into(), list.into());
@@ -183,7 +184,7 @@ impl Side {
     }
 }
 
-/// What is set for a group.
+/// Returns the settings of a group.
 fn group(root: &Path, version: &str, path: &str) -> Value {
     let path = path.trim_start_matches('/');
     let found = match version {
@@ -214,8 +215,8 @@ mod tests {
         let root = std::env::temp_dir().join(format!("schedlab-side-{}", std::process::id()));
         let file = |path: &str, text: &str| {
             let path = root.join(path);
-            fs::create_dir_all(path.parent().expect("a directory")).expect("there is room");
-            fs::write(path, text).expect("there is room");
+            fs::create_dir_all(path.parent().expect("a directory")).expect("it can be made");
+            fs::write(path, text).expect("the file can be written");
         };
         let stat = "7 (a) b) S 3 7 7 0 -1 4194304 1 0 0 0 1 2 0 0 30 10 1 0 5 1 1 1 1 1 1 1 1 0 0 \
                     0 0 0 0 0 17 1 0 3 0 0 0";
@@ -230,8 +231,8 @@ mod tests {
         let mut side = Side::default();
         side.look(&root);
         let json: Value =
-            serde_json::from_str(&side.to_json(&root, Some("x.data"))).expect("it is JSON");
-        fs::remove_dir_all(&root).expect("it was there");
+            serde_json::from_str(&side.to_json(&root, Some("x.data"))).expect("valid JSON");
+        fs::remove_dir_all(&root).expect("the directory exists");
         let task = &json["tasks"][0];
         assert_eq!(
             (&task["comm"], &task["nice"], &task["policy"]),

@@ -1,10 +1,8 @@
-//! `schedlab calibrate`, as a user meets it.
+//! `schedlab calibrate`, as users type it.
 
-mod support;
+use crate::support::{Scratch, schedlab};
 
-use support::{Scratch, schedlab};
-
-/// What hackbench takes under `o_1` if a message costs so much to each side.
+/// Returns the time of hackbench under `o_1` with the given costs of a message on each side.
 fn time_with(ns: &str) -> String {
     let (write, read) = (format!("call.socket_write={ns}"), format!("call.socket_read={ns}"));
     let costs = ["--machine", "pentium3-1000x1", "--cost", &write, "--cost", &read];
@@ -12,10 +10,10 @@ fn time_with(ns: &str) -> String {
         ["bench", "hackbench", "1", "--loops", "5", "--scheduler", "o_1", "--format", "json"];
     let args: Vec<&str> = bench.iter().chain(&costs).copied().collect();
     let report = schedlab(&args).good();
-    let report: serde_json::Value = serde_json::from_str(&report).expect("it is JSON");
+    let report: serde_json::Value = serde_json::from_str(&report).expect("valid JSON");
     let figures =
         report["points"][0]["runs"][0]["figures"].as_array().expect("there are figures").clone();
-    let time = figures.iter().find(|figure| figure["name"] == "time").expect("it is measured");
+    let time = figures.iter().find(|figure| figure["name"] == "time").expect("the figure exists");
     time["value"].to_string()
 }
 
@@ -55,14 +53,14 @@ fn a_known_cost_is_found_and_written() {
         assert!(printed.contains(part), "no \"{part}\" in: {printed}");
     }
     let machine: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(&to).expect("it was written"))
-            .expect("it is JSON");
+        serde_json::from_str(&std::fs::read_to_string(&to).expect("the file was written"))
+            .expect("valid JSON");
     for call in ["socket_write", "socket_read"] {
         let number = &machine["costs"]["calls"][call];
         assert_eq!(number["calibrated_on"], "a test");
-        let value = number["value"].as_f64().expect("it is a number");
-        // Where a small hackbench is preempted changes with the cost, so that the time does not
-        // follow it to the nanosecond.
+        let value = number["value"].as_f64().expect("a number");
+        // The preemption points of a small hackbench change with the cost, so that the time does
+        // not follow it to the nanosecond.
         assert!((value / 2950.0 - 1.0).abs() < 0.03, "{value}");
     }
     schedlab(&["bench", "hackbench", "1", "--loops", "1", "--scheduler", "o_1", "--machine", &to])

@@ -1,19 +1,16 @@
-//! Control groups and what is done to them in mid-run, typed as users type it.
+//! Control groups and changes to them during a run, as users type them.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, schedlab};
 use serde_json::Value;
-use support::{Scratch, schedlab};
 
 /// Two tasks in each of two groups, for two seconds.
 const TWO: &str = r#"{"global": {"duration": 2}, "tasks": {
     "a": {"instance": 2, "loop": -1, "run": 1000, "taskgroup": "/a"},
     "b": {"instance": 2, "loop": -1, "run": 1000, "taskgroup": "/b"}}}"#;
 
-/// The groups of the first run, by path.
+/// Returns the groups of the first run, by path.
 fn groups(text: &str) -> Vec<(String, Value)> {
-    let report: Value = serde_json::from_str(text).expect("it is JSON");
+    let report: Value = serde_json::from_str(text).expect("valid JSON");
     let groups = report["runs"][0]["groups"].as_array().expect("there are groups").clone();
     groups
         .into_iter()
@@ -23,7 +20,7 @@ fn groups(text: &str) -> Vec<(String, Value)> {
 
 fn usage_ms(text: &str) -> Vec<(String, u64)> {
     let usage = |(path, group): (String, Value)| {
-        (path, group["usage_ns"].as_u64().expect("it is a number") / 1_000_000)
+        (path, group["usage_ns"].as_u64().expect("a number") / 1_000_000)
     };
     groups(text).into_iter().map(usage).collect()
 }
@@ -59,7 +56,7 @@ fn a_frozen_group_does_nothing_until_it_is_thawed() {
         let usage = usage_ms(&schedlab(&[&args[..], &["--at", thaw]].concat()).good());
         assert!(usage[0].1.abs_diff(500) < 10 && usage[1].1.abs_diff(1500) < 10, "{usage:?}");
     }
-    // With nothing else to do the run is over, and says why.
+    // Without any other task the run ends, and states why.
     let ends = r#"{"tasks": {"a": {"loop": 2, "run": 1000, "taskgroup": "/a"}, "b": {"loop": 5, "run": 1000}}}"#;
     let ends = scratch.file("ends.json", ends);
     let ran = schedlab(&["run", &ends, "-s", "cfs", "--group", "/a:cgroup.freeze=1"]);
@@ -87,7 +84,7 @@ fn limits_and_idle_change_in_mid_run_and_are_told_of() {
         "{csv}"
     );
     schedlab(&[&args[..], &["cfs"]].concat()).error(&["its groups cannot be limited"]);
-    // Who has no idle groups is told of, and gives the least weight.
+    // A scheduler without idle groups is noted, and uses the minimum weight.
     let idle = ["run", &two, "--at", "1s group /a cpu.idle=1", "-f", "json", "-s"];
     let ran = schedlab(&[&idle[..], &["cfs"]].concat());
     assert!(ran.stderr.contains("it has weight 3"), "{}", ran.stderr);
@@ -98,7 +95,7 @@ fn limits_and_idle_change_in_mid_run_and_are_told_of() {
         panic!("two groups")
     };
     assert!((500..520).contains(a) && *b > 1480, "{a} {b}");
-    // What the kernel refuses at that time is a warning, and the run goes on.
+    // A change that the kernel refuses at that time is a warning, and the run continues.
     let at = [
         "run",
         &two,
@@ -177,14 +174,14 @@ fn rules_put_tasks_in_groups_by_user_and_program() {
     );
     assert!(!ran.stderr.contains("no rule uses it"), "{}", ran.stderr);
     let text = ran.good();
-    let report: Value = serde_json::from_str(&text).expect("it is JSON");
+    let report: Value = serde_json::from_str(&text).expect("valid JSON");
     let tasks = report["runs"][0]["tasks"].as_array().expect("there are tasks").clone();
     let of_task = |task: &Value| task["group"].as_str().expect("a path").to_string();
     assert_eq!(
         tasks.iter().map(of_task).collect::<Vec<_>>(),
         ["/build", "/students/anna", "/others"]
     );
-    // A group that nobody makes, users that are none.
+    // A group that is never made, and invalid users.
     schedlab(&[&args[..args.len() - 1], &["--user", "video=anna:students"]].concat()).error(&[
         "cgrules.conf:4:5 (rest)",
         "there is no such group",

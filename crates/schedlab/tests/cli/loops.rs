@@ -1,6 +1,6 @@
 //! Number of copies of the event loop in the program.
 
-#[path = "../../../xtask/src/loops.rs"]
+#[path = "../../../../xtask/src/loops.rs"]
 mod loops;
 
 #[test]

@@ -1,10 +1,7 @@
 //! `schedlab run` with traces, tables and snapshots, and the commands of perf, typed as users type
 //! them.
 
-#[allow(dead_code)]
-mod support;
-
-use support::{Scratch, command, schedlab};
+use crate::support::{Scratch, command, schedlab};
 
 const WORLD: &str = r#"{
     "global": { "duration": 1 },
@@ -14,18 +11,18 @@ const WORLD: &str = r#"{
     },
 }"#;
 
-/// A file or a directory in `scratch`.
+/// Returns the path of a file or directory in `scratch`.
 fn place(scratch: &Scratch, name: &str) -> String {
     format!("{}/{name}", scratch.path())
 }
 
-/// What stands in a file of a directory.
+/// Reads a file of a directory.
 #[track_caller]
 fn text(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The first line that begins with `begin`, and the numbers behind it.
+/// Returns the numbers on the first line that begins with `begin`.
 #[track_caller]
 fn numbers(text: &str, begin: &str) -> Vec<f64> {
     let line = text.lines().find(|line| line.starts_with(begin));
@@ -47,11 +44,11 @@ fn every_ending_is_a_format_and_several_schedulers_have_a_file_each() {
     for (name, begin) in begins {
         let path = place(&scratch, name);
         let plain = schedlab(&["run", &world, "--scheduler", "cfs"]).good();
-        // Once more over what is there, which is a trace.
+        // Again, over the existing trace.
         for _ in 0..2 {
             let traced = schedlab(&["run", &world, "--scheduler", "cfs", "--trace", &path]).good();
             assert_eq!(traced, plain, "the report is the same");
-            let bytes = std::fs::read(&path).expect("it is there");
+            let bytes = std::fs::read(&path).expect("the file exists");
             assert!(bytes.starts_with(begin), "{name}");
         }
     }
@@ -70,9 +67,9 @@ fn what_cannot_be_written_is_told_before_the_run() {
         schedlab(&[&["run", &world, "--scheduler", "cfs"][..], options].concat())
     };
     let error =
-        run(&["--trace", &place(&scratch, "none/a.pftrace")]).error(&["--trace", "no directory"]);
+        run(&["--trace", &place(&scratch, "none/a.pftrace")]).error(&["--trace", "does not exist"]);
     assert!(!error.contains("light"), "nothing was run");
-    run(&["--trace", &place(&scratch, "a.dat")]).error(&["its ending says no format", ".pftrace"]);
+    run(&["--trace", &place(&scratch, "a.dat")]).error(&["its ending names no format", ".pftrace"]);
     // The workload itself, by mistake.
     run(&["--trace", &world]).error(&["is not a trace", "name another file"]);
     assert_eq!(text(&world), WORLD);
@@ -113,7 +110,7 @@ fn tables_are_saved_with_the_groups_paths() {
     assert!(text(&place(&scratch, "two/o_1@2.6.0/tasks.csv")).contains("video-0"));
 }
 
-/// Sums of `/proc` are those of the report; each release has its own files.
+/// Sums in `/proc` match the report; each release has its own files.
 #[test]
 fn proc_is_that_of_the_release() {
     let scratch = Scratch::new("proc");
@@ -134,12 +131,12 @@ fn proc_is_that_of_the_release() {
     assert_eq!(cpu[6], 5e8, "the CPU was busy for half a second");
     let sums: f64 =
         (1..=3).map(|pid| numbers(&file(&format!("proc/{pid}/schedstat")), "")[0]).sum();
-    assert_eq!(sums, 5e8, "and its tasks' times are that");
+    assert_eq!(sums, 5e8, "the sum of its tasks' times");
     let debug = file("proc/sched_debug");
     assert!(debug.starts_with("Sched Debug Version: v0.09, 2.6.32 #1\nnow at 500.000000 msecs\n"));
     assert!(debug.contains("  .nr_running                    : "), "{debug}");
     assert!(debug.contains("cfs_rq[0]:/"), "{debug}");
-    assert!(debug.lines().any(|line| line.starts_with('R')), "somebody runs: {debug}");
+    assert!(debug.lines().any(|line| line.starts_with('R')), "a task runs: {debug}");
     let sched = file("proc/1/sched");
     assert!(sched.starts_with("hog-0 (1, #threads: 3)\n-----"), "{sched}");
     let key = |key: &str| numbers(&sched, key)[0];
@@ -154,7 +151,7 @@ fn proc_is_that_of_the_release() {
     assert!(file("proc/schedstat").starts_with("version 17\n"));
     let debug = file("sys/kernel/debug/sched/debug");
     assert!(debug.contains("  .avg_vruntime                  : "), "{debug}");
-    let row = debug.lines().find(|line| line.starts_with(">R")).expect("somebody runs");
+    let row = debug.lines().find(|line| line.starts_with(">R")).expect("a running task");
     assert!(row.contains("   E   ") || row.contains("   N   "), "{row}");
 
     let file = at("o_1@2.6.22");
@@ -162,7 +159,7 @@ fn proc_is_that_of_the_release() {
     assert!(stat.starts_with("version 14\n"));
     assert_eq!(numbers(&stat, "cpu0").len(), 12);
 
-    // 2.4 shows how much of its time slice a task has left, and no more.
+    // 2.4 shows only the remaining time slice of a task.
     let file = at("o_n");
     let fields: Vec<i64> = file("proc/1/stat")
         .trim()
@@ -184,7 +181,7 @@ fn proc_is_that_of_the_release() {
         "--snapshot-dir",
         &place(&scratch, "late"),
     ]);
-    assert!(late.stderr.contains("the run was over before"), "{}", late.stderr);
+    assert!(late.stderr.contains("the run had ended before"), "{}", late.stderr);
 }
 
 #[test]
@@ -212,12 +209,12 @@ fn timehist_says_every_slice_of_a_run_and_of_its_trace() {
     assert_eq!(none.lines().count(), 3, "there is no CPU 3");
     let summary = schedlab(&[&run[..], &["-s"]].concat()).good();
     assert!(summary.starts_with("\nRuntime summary\n") && summary.contains("light-0[3/1]"));
-    schedlab(&[&run[..], &["-t", "nobody"]].concat()).error(&["no task nobody", "light-0"]);
+    schedlab(&[&run[..], &["-t", "none"]].concat()).error(&["no task none", "light-0"]);
 }
 
-/// What `timehist` sums up of a run is what the document has of it, to the microsecond that it
-/// shows: on CPUs that idle from the beginning or to the end, or go off line, too. The switches by
-/// which a trace ends what still runs are in no count.
+/// The summary of `timehist` matches the document of the run, to the microsecond that it shows,
+/// even for CPUs that idle from the beginning or to the end, or go offline. The switches with which
+/// a trace ends running tasks are not counted.
 #[test]
 fn the_summary_of_a_run_is_what_its_document_says() {
     let run = [
@@ -234,9 +231,9 @@ fn the_summary_of_a_run_is_what_its_document_says() {
         "150ms online cpu 2",
     ];
     let document = schedlab(&[&["run", "--format", "json"], &run[..]].concat()).good();
-    let document: serde_json::Value = serde_json::from_str(&document).expect("it is JSON");
+    let document: serde_json::Value = serde_json::from_str(&document).expect("valid JSON");
     let of_run = &document["runs"][0];
-    let total = |name: &str| of_run["totals"][name].as_u64().expect("it is there");
+    let total = |name: &str| of_run["totals"][name].as_u64().expect("the entry exists");
     assert_eq!(total("busy_ns") + total("idle_ns"), 4 * 300_000_000 - 250_000_000 - 100_000_000);
     let summary = schedlab(&[&["timehist", "-s"], &run[..]].concat()).good();
     let behind = |words: &str| {
@@ -247,12 +244,12 @@ fn the_summary_of_a_run_is_what_its_document_says() {
     let ms = |ns: u64| format!("{}.{:03}", ns / 1_000_000, ns / 1_000 % 1_000);
     assert_eq!(behind("Total run time (msec):"), ms(total("busy_ns")));
     for (number, cpu) in of_run["cpus"].as_array().expect("there are CPUs").iter().enumerate() {
-        let idle_ns = cpu["idle_ns"].as_u64().expect("it is there");
+        let idle_ns = cpu["idle_ns"].as_u64().expect("the entry exists");
         assert_eq!(behind(&format!("CPU {number:>2} idle for")), ms(idle_ns), "CPU {number}");
     }
     let map = schedlab(&[&["map"], &run[..]].concat()).good();
     let lines = map.lines().count() as u64;
-    assert_eq!(lines, total("switches"), "a line a switch, and none that the end makes");
+    assert_eq!(lines, total("switches"), "a line for each switch, without those at the end");
 }
 
 #[test]
@@ -277,7 +274,7 @@ fn latency_map_and_antagonists_agree_with_each_other() {
     assert!(!nothing.contains("hog"), "{nothing}");
     let seen = run("antagonists", &["--task", "hog-0"]);
     assert!(seen.contains("hog-1[2]") && seen.contains("light-0[3]"), "{seen}");
-    // Two hogs and one CPU: while one waits, somebody runs all the time.
+    // Two hogs and one CPU: while one waits, another task runs all the time.
     let waited = seen.split(" ms in all").next().and_then(|text| text.rsplit(' ').next());
     let waited: f64 = waited.and_then(|text| text.parse().ok()).expect("a time");
     let rows = seen.lines().skip(5).filter_map(|line| line.split_whitespace().nth(1));
@@ -290,16 +287,16 @@ fn what_is_wrong_with_a_source_is_told() {
     let scratch = Scratch::new("sources");
     let world = scratch.file("w.json", WORLD);
     schedlab(&["timehist", &world, "--scheduler", "linux"])
-        .error(&["one is looked at at a time", "cfs@2.6.32"]);
+        .error(&["only one can be shown at a time", "cfs@2.6.32"]);
     let text = scratch.file("t.txt", "a 1 [000] 1.0: sched:sched_switch: prev_comm=a prev_pid=1\n");
     schedlab(&["latency", &text]).error(&["t.txt: line 1: sched_switch", "next_prio"]);
-    schedlab(&["map", &text, "--cpus", "2"]).error(&["--cpus goes with workloads"]);
+    schedlab(&["map", &text, "--cpus", "2"]).error(&["--cpus applies"]);
     let text = scratch.file("e.txt", "hello\n");
     schedlab(&["map", &text]).error(&["no scheduler events", "perf script"]);
     schedlab(&["antagonists", &world, "--scheduler", "cfs", "--task", "x"]).error(&["no task x"]);
 }
 
-/// An interrupt closes what was written, and the rest of it is not there.
+/// An interrupt closes the files, which contain the events so far.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_trace_can_be_read() {
@@ -313,30 +310,30 @@ fn an_interrupted_trace_can_be_read() {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .expect("it starts");
+        .expect("the program starts");
     let temporary = format!("{path}.{}.tmp", child.id());
     let since = Instant::now();
     while !std::fs::metadata(&temporary).is_ok_and(|there| there.len() > 100_000) {
-        assert!(since.elapsed() < Duration::from_secs(60), "nothing is written");
+        assert!(since.elapsed() < Duration::from_secs(60), "no output");
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert!(!std::path::Path::new(&path).exists(), "it has its name when it is whole");
+    assert!(!std::path::Path::new(&path).exists(), "the file is renamed when complete");
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(killed.is_ok_and(|status| status.success()));
-    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert_eq!(child.wait().expect("the program ends").code(), Some(130));
     assert!(!std::path::Path::new(&temporary).exists());
     let latency = schedlab(&["latency", &path]).good();
     assert!(latency.contains("light"), "{latency}");
 }
 
-/// What `trace stats` says of a run's trace is what the run said of itself.
+/// The figures of `trace stats` for a run's trace match the run's own.
 #[test]
 fn the_figures_of_a_trace_are_those_of_its_run() {
     let scratch = Scratch::new("trace-stats");
     let world = scratch.file("w.json", WORLD);
-    // CPU times, times off the CPUs, and counts, of every task.
+    // CPU times, times off the CPUs, and counts of every task.
     let figures = |json: &str| -> Vec<String> {
-        let document: serde_json::Value = serde_json::from_str(json).expect("it is JSON");
+        let document: serde_json::Value = serde_json::from_str(json).expect("valid JSON");
         let tasks = document["runs"][0]["tasks"].as_array().expect("tasks").clone();
         let keys = ["cpu_ns", "wait_ns", "wakeups", "switches_in", "latency_max_ns"];
         let row = |task: &serde_json::Value| keys.map(|key| task[key].to_string()).join(" ");
@@ -366,7 +363,7 @@ fn a_trace_is_told_of_and_written_in_other_formats() {
     schedlab(&["run", &world, "--scheduler", "cfs", "--cpus", "2", "--trace", &first]).good();
     let seen = |path: &str| -> serde_json::Value {
         let text = schedlab(&["trace", "info", path, "--format", "json"]).good();
-        serde_json::from_str(&text).expect("it is JSON")
+        serde_json::from_str(&text).expect("valid JSON")
     };
     let expected = seen(&first);
     assert_eq!(expected["tasks"], 3);
@@ -383,17 +380,17 @@ fn a_trace_is_told_of_and_written_in_other_formats() {
     let table = schedlab(&["trace", "info", &first]).good();
     assert!(table.contains("yes  how long tasks waited") && table.contains("Perfetto"), "{table}");
     let text = place(&scratch, "b.txt");
-    schedlab(&["trace", "convert", &text, &text]).error(&["that is the trace itself"]);
+    schedlab(&["trace", "convert", &text, &text]).error(&["this is the input trace"]);
     schedlab(&["trace", "convert", &text, &world]).error(&["w.json", "not a trace"]);
     let odd = place(&scratch, "e.odd");
     schedlab(&["trace", "convert", &text, &odd]).error(&["e.odd", "--format"]);
     schedlab(&["trace", "info", &odd]).error(&["e.odd: there is no such file"]);
-    // perf's commands take it, too.
+    // The commands of perf accept it, too.
     assert!(schedlab(&["latency", &first]).good().contains("light"));
 }
 
-/// Every scheduler is held to the same measure: two equal loops on one CPU share it in the ideal
-/// machine, so what one is owed the other has had too much. Only eevdf has lags of its own.
+/// All schedulers have the same measure: two equal loops on one CPU share it in the ideal machine,
+/// so the lag of one is the excess of the other. Only eevdf has its own lags.
 #[test]
 fn lags_against_the_fluid_schedule_are_there_for_every_scheduler() {
     let scratch = Scratch::new("lags");
@@ -404,7 +401,7 @@ fn lags_against_the_fluid_schedule_are_there_for_every_scheduler() {
         let path = place(&scratch, &format!("{scheduler}.json"));
         let run = ["run", &world, "--scheduler", scheduler, "--trace", &path, "--trace-lag"];
         schedlab(&run).good();
-        let trace: serde_json::Value = serde_json::from_str(&text(&path)).expect("it is JSON");
+        let trace: serde_json::Value = serde_json::from_str(&text(&path)).expect("valid JSON");
         let events = trace["traceEvents"].as_array().expect("events");
         let mut at = std::collections::BTreeMap::<u64, Vec<i64>>::new();
         let mut own = 0;
@@ -423,7 +420,7 @@ fn lags_against_the_fluid_schedule_are_there_for_every_scheduler() {
             assert!((lags[0] + lags[1]).abs() <= 1, "{scheduler}: at {at_ns}: {lags:?}");
             assert!(lags[0].unsigned_abs() <= *at_ns, "{scheduler}: at {at_ns}: {lags:?}");
         }
-        assert!(at.values().flatten().any(|lag| *lag > 0), "{scheduler}: somebody was owed");
+        assert!(at.values().flatten().any(|lag| *lag > 0), "{scheduler}: no task lags");
         assert_eq!(own > 0, scheduler == "eevdf", "{scheduler}");
     }
 }
@@ -439,7 +436,7 @@ fn a_program_that_becomes_another_is_in_every_format() {
         let path = place(&scratch, name);
         let run = ["run", &world, "--scheduler", "cfs", "--trace", &path];
         schedlab(&[&run[..], more].concat()).good();
-        std::fs::read(&path).expect("it is there")
+        std::fs::read(&path).expect("the file exists")
     };
     let count = |bytes: &[u8], part: &[u8]| {
         bytes.windows(part.len()).filter(|window| *window == part).count()
@@ -451,6 +448,6 @@ fn a_program_that_becomes_another_is_in_every_format() {
     // Field 237 of an event, of 13 bytes: file name, pid, old pid.
     let message = [&[0xea, 0x0e, 13, 0x0a, 7][..], b"shell-0", &[0x10, 1, 0x18, 1]].concat();
     assert_eq!(count(&trace("a.pftrace", &[]), &message), 3);
-    // What is written is read again, and the run is the same.
+    // The written file is read again, and the run is the same.
     schedlab(&["timehist", &place(&scratch, "perf.txt"), "-s"]).good();
 }

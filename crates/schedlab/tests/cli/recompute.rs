@@ -1,27 +1,25 @@
-//! The metrics of a run, recomputed by a script that knows nothing but their definitions.
+//! Recomputes the metrics of a run by a script written from their definitions alone.
 //!
-//! `recompute/metrics.py` reads the JSON document as anybody could, computes every figure that can
-//! be computed of slices and spans, and compares. It needs python3; without it these tests say
-//! loudly that they were skipped.
+//! `recompute/metrics.py` reads the JSON document as any user could, computes every figure that
+//! follows from slices and spans, and compares. It needs python3; without it these tests report
+//! that they were skipped.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, root, schedlab};
 use std::io::Write;
 use std::process::Command;
-use support::{Scratch, root, schedlab};
 
-/// What the script says of a document, and whether all agrees. None, loudly: there is no python3.
+/// Returns the output of the script for a document, and whether all figures agree. `None`, with a
+/// message: python3 is not installed.
 fn recomputed(document: &str, options: &[&str]) -> Option<(bool, String)> {
     if !Command::new("python3").arg("--version").output().is_ok_and(|it| it.status.success()) {
-        // Not by a macro: the test harness would keep that to itself.
+        // Not with a macro: the test harness would capture the message.
         let _ = writeln!(
             std::io::stderr(),
-            "SKIPPED: there is no python3, so the metrics were not recomputed"
+            "SKIPPED: python3 is not installed, so the metrics were not recomputed"
         );
         return None;
     }
-    let script = root().join("crates/cli/tests/recompute/metrics.py");
+    let script = root().join("crates/schedlab/tests/recompute/metrics.py");
     let ran = Command::new("python3").arg(script).arg(document).args(options).output();
     let ran = ran.expect("python3 starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -67,7 +65,7 @@ fn of_nested_groups() {
     agrees("recompute-groups", &args, &["--shares", "/alice=2048"]);
 }
 
-/// Zero demand, no bursts, bursts of no length, a task that never runs, one that ends.
+/// Zero demand, no bursts, bursts of zero length, a task that never runs, and one that ends.
 #[test]
 fn of_corner_cases() {
     let scratch = Scratch::new("recompute-corners");
@@ -85,13 +83,13 @@ fn of_corner_cases() {
     agrees("recompute-corners-two", &[&file, "-s", "linux", "--cpus", "2"], &[]);
 }
 
-/// The script finds what is not as it should be.
+/// The script finds wrong figures.
 #[test]
 fn a_document_that_is_wrong_is_found_out() {
     let scratch = Scratch::new("recompute-wrong");
     let args = ["run", "examples/desktop.json", "-s", "cfs", "--format", "json"];
     let text = schedlab(&args).good();
-    let right: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    let right: serde_json::Value = serde_json::from_str(&text).expect("valid JSON");
     let places = [
         "/runs/0/slowdown/p99",
         "/runs/0/burst_lag/max_ns",
@@ -104,11 +102,11 @@ fn a_document_that_is_wrong_is_found_out() {
     for place in places {
         let mut wrong = right.clone();
         let value = wrong.pointer_mut(place).expect("the field is there");
-        let number = value.as_f64().expect("it is a number");
+        let number = value.as_f64().expect("a number");
         *value = serde_json::json!(number * 0.98);
         let document = scratch.file("wrong.json", wrong.to_string());
         if let Some((good, said)) = recomputed(&document, &[]) {
-            let name = place.rsplit('/').next().expect("it has a name");
+            let name = place.rsplit('/').next().expect("a name");
             assert!(!good && said.contains(name), "{place}: {said}");
         }
     }

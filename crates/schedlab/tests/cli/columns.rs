@@ -1,24 +1,21 @@
-//! Columns of `schedlab run`: settings, repetitions, baselines, and which are shown where. Typed as
-//! users type it.
+//! Columns of `schedlab run`: settings, repetitions, baselines, and which are shown where. As users
+//! type it.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, ran, schedlab};
 use serde_json::Value;
-use support::{Scratch, command, ran, schedlab};
 
 const SERVER: [&str; 6] = ["run", "examples/server.json", "--cpus", "4", "--duration", "0.5"];
 
-/// What `schedlab run examples/server.json ... ARGS` prints.
-fn server(args: &[&str]) -> support::Ran {
+/// Runs `schedlab run examples/server.json ... ARGS`.
+fn server(args: &[&str]) -> crate::support::Outcome {
     schedlab(&[&SERVER[..], args].concat())
 }
 
 fn json(text: &str) -> Value {
-    serde_json::from_str(text).expect("it is JSON")
+    serde_json::from_str(text).expect("valid JSON")
 }
 
-/// Scheduler and release of each column, with what is set.
+/// Returns the scheduler, the release and the settings of each column.
 fn columns(args: &[&str]) -> Vec<String> {
     let report = json(&server(&[args, &["-f", "json"]].concat()).good());
     let runs = report["runs"].as_array().expect("there are runs").clone();
@@ -66,19 +63,19 @@ fn lists_make_a_column_for_each_combination() {
         "cfs sched_latency_ns=20000000 sched_wakeup_granularity_ns=2000000",
     ];
     assert_eq!(columns(&[&["-s", "cfs"][..], &a, &b].concat()), expected);
-    // Who has no such tunable is left out, or stays as it is.
+    // A scheduler without the tunable is left out, or is unchanged.
     let ran = server(&[&["-s", "o_1,bfs,cfs"][..], &a].concat());
     let note = "left out: o_1@2.6.0, bfs@0.404 (sched_latency_ns is no tunable of them)";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     ran.good();
     let as_is = ["-s", "o_1,cfs", "--set", "sched_latency_ns=default,6ms"];
     assert_eq!(columns(&as_is), ["o_1", "cfs", "cfs sched_latency_ns=6000000"]);
-    // One value holds for all alike, and makes no columns.
+    // A single value applies to all schedulers, and makes no columns.
     let one = ["-s", "o_1,cfs", "--set", "sched_latency_ns=6ms"];
     assert_eq!(columns(&one), ["o_1", "cfs"]);
     let text = server(&one).good();
     assert!(text.starts_with("examples/server.json on 4 CPUs, 500 ms, sched_latency_ns=6000000\n"));
-    // What all columns have by themselves tells none apart: it stands above the table, too.
+    // A setting that all columns share distinguishes no column: it is above the table, too.
     let both = server(&["-s", "cfs:sched_latency_ns=6ms,cfs@2.6.24:sched_latency_ns=6ms"]).good();
     assert!(both.starts_with("examples/server.json on 4 CPUs, 500 ms, sched_latency_ns=6000000\n"));
     assert_eq!(both.matches("sched_latency_ns").count(), 1, "{both}");
@@ -93,7 +90,7 @@ fn nice_values_weights_and_quotas_are_columns() {
     let share = |report: &Value, column: usize| {
         let groups = report["runs"][column]["groups"].as_array().expect("there are groups").clone();
         let alice = groups.iter().find(|group| group["path"] == "/alice").expect("one of them");
-        alice["machine_share"].as_f64().expect("it is a number")
+        alice["machine_share"].as_f64().expect("a number")
     };
     let close = |is: f64, expected: f64| assert!((is - expected).abs() < 0.01, "{is} {expected}");
     let shares = run(&["-s", "cfs", "--set", "shares:/alice=512,2048"]);
@@ -121,7 +118,7 @@ fn nice_values_weights_and_quotas_are_columns() {
     assert_eq!((a(0).0, a(1).0), (0, 5));
     close(a(0).1, 0.5);
     close(a(1).1, 335.0 / (1024.0 + 335.0));
-    // Who cannot do it is left out: here 2.6.32, which has no quotas.
+    // A scheduler without the feature is left out: here 2.6.32, which has no quotas.
     let ran = schedlab(&[
         "run",
         "examples/nested-groups.json",
@@ -197,7 +194,7 @@ fn repeated_runs_show_median_and_spread() {
     values.sort_unstable();
     assert_eq!((row["median"].as_u64(), row["max"].as_u64()), (Some(values[2]), Some(values[4])));
     assert!(values[0] < values[4], "seeds make a difference");
-    // A single one of them can be run again, and its start is not that of the run without seed.
+    // One of the runs can be repeated alone; its start differs from that of a run without a seed.
     let again = ["-s", "eevdf:base_slice_ns=2800000", "--repeat", "1", "--seed", "3", "-f", "json"];
     let again = json(&server(&again).good());
     assert_eq!(again["runs"][0]["totals"]["wait_max_ns"], row["values"][2]);
@@ -207,7 +204,7 @@ fn repeated_runs_show_median_and_spread() {
     assert_eq!(csv.lines().count(), 1 + 2 * (5 + 5));
     let median = format!("eevdf,6.18[base_slice_ns=2800000],median,wait_max,{},ns", values[2]);
     assert!(csv.lines().any(|line| line == median), "{csv}");
-    // A run that comes to nothing is told with its seed, and does not take other columns along.
+    // A failed run is reported with its seed, and other columns still run.
     let scratch = Scratch::new("repeat");
     let stuck = r#"{"tasks": {"a": {"loop": 1, "run": 1000, "sem_wait": "never"}}}"#;
     let stuck = scratch.file("stuck.json", stuck);
@@ -222,12 +219,13 @@ fn the_plan_of_repeated_columns_gives_the_same_bytes() {
     let plan = format!("{}/plan.json", scratch.path());
     let what = ["-s", "o_1,cfs", "--set", "sched_latency_ns=default,6ms", "--set", "nice:worker=3"];
     let args = [&what[..], &["--repeat", "2", "--seed", "9"]].concat();
-    let keys = std::fs::read_to_string(support::root().join("examples/server.json")).unwrap();
+    let keys =
+        std::fs::read_to_string(crate::support::root().join("examples/server.json")).unwrap();
     assert!(keys.contains("\"worker\""), "the example has such a task");
     let direct = server(&[&args[..], &["-f", "json"]].concat()).good();
     server(&[&args[..], &["--plan-out", &plan]].concat()).good();
     assert_eq!(schedlab(&["run", &plan, "-f", "json"]).good(), direct);
-    schedlab(&["run", &plan, "--repeat", "3"]).error(&["--repeat cannot be given beside it"]);
+    schedlab(&["run", &plan, "--repeat", "3"]).error(&["--repeat cannot change it"]);
 }
 
 #[test]
@@ -243,14 +241,14 @@ fn an_earlier_result_is_compared_with() {
     let report = json(&server(&["-s", "cfs", "--baseline", &before, "-f", "json"]).good());
     assert_eq!(report["baseline"]["mismatches"], json("[]"));
     assert_eq!(report["baseline"]["columns"][0]["scheduler"], "cfs@2.6.32");
-    // Another machine and a setting: said, and the differences stand there.
+    // Another machine and a setting are noted, and the differences are shown.
     let one = format!("{}/one.json", scratch.path());
     server(&["-s", "cfs", "-o", &one]).good();
     let set = ["-s", "cfs:sched_latency_ns=60ms", "--baseline", &one, "--rows", "wait_max"];
     let other = schedlab(&[&SERVER[..2], &["--cpus", "2", "--duration", "0.5"], &set].concat());
     assert!(other.stderr.contains("CPUs: was 4, is 2"), "{}", other.stderr);
     assert!(
-        other.stderr.contains("scheduler: cfs@2.6.32 then, cfs@2.6.32[sched_lat"),
+        other.stderr.contains("scheduler: was cfs@2.6.32, is cfs@2.6.32[sched_lat"),
         "{}",
         other.stderr
     );
@@ -265,7 +263,7 @@ fn an_earlier_result_is_compared_with() {
         ("{\"tasks\": {}}", "not a schedlab-run/1 document"),
         ("nonsense", "not a schedlab-run/1 document"),
         ("{\"schema\": \"schedlab-bench/1\"}", "this is a `schedlab-bench/1` document"),
-        ("[]", "there is no result"),
+        ("[]", "it contains no result"),
     ] {
         let file = scratch.file("wrong.json", content);
         server(&["-s", "cfs", "--baseline", &file]).error(&["--baseline: ", "wrong.json", part]);
@@ -286,14 +284,14 @@ fn a_result_is_written_in_whole_and_over_nothing_else() {
         }
     }
     let foreign = scratch.file("notes.txt", "mine\n");
-    server(&["-s", "o_1", "-o", &foreign]).error(&["notes.txt is there and is no result"]);
-    assert_eq!(std::fs::read_to_string(&foreign).expect("it is there"), "mine\n");
-    server(&["-s", "o_1", "-o", &path("none/a.json")]).error(&["there is no directory"]);
-    server(&["-s", "o_1", "-o", &scratch.path()]).error(&["that is a directory"]);
-    // What fails leaves nothing behind.
+    server(&["-s", "o_1", "-o", &foreign]).error(&["notes.txt exists and is not a result"]);
+    assert_eq!(std::fs::read_to_string(&foreign).expect("the file exists"), "mine\n");
+    server(&["-s", "o_1", "-o", &path("none/a.json")]).error(&["does not exist"]);
+    server(&["-s", "o_1", "-o", &scratch.path()]).error(&["this is a directory"]);
+    // A failure leaves no file behind.
     server(&["-s", "o_1", "--rows", "x", "-o", &path("b.txt")]).error(&["--rows"]);
     let mut names: Vec<_> = std::fs::read_dir(scratch.path())
-        .expect("it is there")
+        .expect("the directory exists")
         .map(|entry| entry.expect("readable").file_name().into_string().expect("plain"))
         .collect();
     names.sort();
@@ -329,7 +327,7 @@ fn rows_and_columns_are_chosen_by_name() {
     wrong(&["--rows", "wait_mx"], &["no figure \"wait_mx\"; did you mean wait_max"]);
     wrong(&["--rows", "wakeup_latency"], &["is a distribution; name one of", "wakeup_latency_p99"]);
     wrong(&["--rows", "cpu_busy"], &["but of a CPU"]);
-    wrong(&["--rows", "jobs", "-f", "json"], &["--rows: a JSON document has all figures"]);
+    wrong(&["--rows", "jobs", "-f", "json"], &["--rows: a JSON document contains all figures"]);
 }
 
 #[test]
@@ -349,7 +347,7 @@ fn the_main_line_is_shown_and_the_best_is_marked() {
     let never = schedlab(&[&["--color", "never"][..], &SERVER, &["--rows", "wait_max"]].concat());
     assert_eq!(never.good(), text);
     server(&["--color", "blue"]).error(&["auto, always, never"]);
-    // Asked for by name, colour comes even so.
+    // Explicitly requested colour is used nevertheless.
     let mut asked = command(&[&SERVER[..], &["--color", "always"]].concat());
     let asked = ran(asked.env("NO_COLOR", "1").output().expect("the program starts")).good();
     assert!(asked.contains('\x1b'), "{asked}");
@@ -370,8 +368,8 @@ fn shells_get_what_they_read() {
     schedlab(&["completions", "bahs"]).error(&["bash, elvish, fish"]);
 }
 
-/// What a column sets for itself, against `--set`, stands in its heading, and what the others have
-/// in theirs; above all stands neither.
+/// A column's own setting, against `--set`, is in its heading, and the value of `--set` in the
+/// other headings; neither is above the table.
 #[test]
 fn a_setting_stands_where_it_holds() {
     let text = server(&[
@@ -395,7 +393,7 @@ fn a_setting_stands_where_it_holds() {
 fn a_baseline_without_runs_is_none() {
     let scratch = Scratch::new("empty-baseline");
     let text = server(&["-s", "cfs", "--format", "json"]).good();
-    let mut document: Value = serde_json::from_str(&text).expect("it is JSON");
+    let mut document: Value = serde_json::from_str(&text).expect("valid JSON");
     document["runs"] = Value::Array(vec![]);
     for (name, text) in [("one.json", document.to_string()), ("list.json", format!("[{document}]"))]
     {

@@ -1,10 +1,7 @@
-//! `schedlab run`, typed as users type it.
+//! `schedlab run`, as users type it.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, schedlab};
 use serde_json::Value;
-use support::{Scratch, command, schedlab};
 
 const HOGS: &str = r#"{
     // Two hogs and one that sleeps.
@@ -16,7 +13,7 @@ const HOGS: &str = r#"{
 }"#;
 
 fn json(text: &str) -> Value {
-    serde_json::from_str(text).expect("it is JSON")
+    serde_json::from_str(text).expect("valid JSON")
 }
 
 #[test]
@@ -63,8 +60,8 @@ fn groups_get_what_the_side_file_and_the_options_say() {
         args.extend(options);
         let report = json(&schedlab(&args).good());
         let tasks = report["runs"][0]["tasks"].as_array().expect("there are tasks").clone();
-        let alice = tasks.iter().find(|task| task["key"] == "alice").expect("she is one of them");
-        alice["cpu_ns"].as_f64().expect("it is a number") / 10e9
+        let alice = tasks.iter().find(|task| task["key"] == "alice").expect("a task of alice");
+        alice["cpu_ns"].as_f64().expect("a number") / 10e9
     };
     let close = |share: f64, expected: f64| {
         assert!((share - expected).abs() < 0.01, "{share} is not {expected}")
@@ -95,9 +92,9 @@ fn a_quota_is_kept_by_those_who_know_quotas() {
         let report = json(&schedlab(&[&args[..], &[scheduler]].concat()).good());
         let tasks = report["runs"][0]["tasks"].as_array().expect("there are tasks").clone();
         let limited = tasks.iter().filter(|task| task["key"] == "in");
-        let ms = limited.map(|task| task["cpu_ns"].as_u64().expect("it is a number")).sum::<u64>()
-            / 1_000_000;
-        // 100 periods of 20 ms, but for a slice of 5 ms.
+        let ms =
+            limited.map(|task| task["cpu_ns"].as_u64().expect("a number")).sum::<u64>() / 1_000_000;
+        // 100 periods of 20 ms, except for a slice of 5 ms.
         assert!((1995..=2005).contains(&ms), "{scheduler}: {ms} ms");
     }
     schedlab(&[&args[..], &["cfs"]].concat())
@@ -145,14 +142,14 @@ fn the_machine_is_as_asked_for() {
     let run = json(&schedlab(&args).good())["runs"][0].clone();
     assert_eq!((&run["machine"]["cpus"], &run["machine"]["hz"]), (&3.into(), &250.into()));
     assert_eq!(run["end"]["at_ns"], 250_000_000);
-    // As many CPUs as the workload names.
+    // The number of CPUs that the workload names.
     let bound =
         scratch.file("bound.json", r#"{"tasks": {"a": {"loop": 2, "run": 1000, "cpus": [2]}}}"#);
     let run =
         json(&schedlab(&["run", &bound, "-s", "cfs", "-f", "json"]).good())["runs"][0].clone();
     assert_eq!(run["machine"]["cpus"], 3);
     schedlab(&["run", &bound, "-s", "cfs", "--cpus", "2"]).error(&["bound.json:1:", "CPU 2"]);
-    // The order of simultaneous events is a matter of the seed.
+    // The seed determines the order of simultaneous events.
     let seeded = |seed| schedlab(&["run", &hogs, "-s", "o_1", "--seed", seed, "-f", "json"]).good();
     assert_eq!(seeded("7"), seeded("7"));
     assert!(json(&seeded("7"))["runs"][0]["seed"] == 7);
@@ -170,9 +167,11 @@ fn a_tunable_is_set_where_it_is_known() {
         ran.stderr
     );
     let report = json(&ran.good());
-    let tunables = report["runs"][1]["tunables"].as_array().expect("there are some").clone();
-    let latency =
-        tunables.iter().find(|tunable| tunable["name"] == "sched_latency_ns").expect("cfs has it");
+    let tunables = report["runs"][1]["tunables"].as_array().expect("a list").clone();
+    let latency = tunables
+        .iter()
+        .find(|tunable| tunable["name"] == "sched_latency_ns")
+        .expect("a tunable of cfs");
     assert_eq!(latency["value"], 6_000_000);
     let run = |set| schedlab(&["run", &hogs, "-s", "o_1,cfs", "--set", set]);
     run("sched_latency=1")
@@ -234,7 +233,7 @@ fn text_fits_where_it_is_shown() {
             .env("LC_ALL", "C")
             .output()
             .expect("the program starts");
-        let text = String::from_utf8(output.stdout).expect("it is text");
+        let text = String::from_utf8(output.stdout).expect("valid text");
         assert!(text.is_ascii(), "{text}");
         let widest = text.lines().skip(1).map(str::len).max();
         assert!(widest <= Some(columns), "{widest:?} in {columns}:\n{text}");

@@ -1,14 +1,11 @@
-//! Files that cannot be written, as users name them: it is said before anything is run.
+//! Files that cannot be written are reported before anything runs.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, schedlab};
 use std::path::Path;
-use support::{Scratch, command, schedlab};
 
 const RUN: [&str; 6] = ["run", "examples/desktop.json", "-s", "cfs", "-d", "20ms"];
 
-/// Every option that writes a file, with a name that suits it.
+/// Every option that writes a file, with a suitable name.
 const OPTIONS: [(&str, &str); 5] = [
     ("--output", "x.json"),
     ("--report", "x.html"),
@@ -17,7 +14,7 @@ const OPTIONS: [(&str, &str); 5] = [
     ("--plan-out", "x.json"),
 ];
 
-fn to(option: &str, file: &str) -> support::Ran {
+fn to(option: &str, file: &str) -> crate::support::Outcome {
     schedlab(&[&RUN[..], &[option, file]].concat())
 }
 
@@ -26,30 +23,30 @@ fn what_cannot_be_written_is_said_and_nothing_is_left() {
     let scratch = Scratch::new("outputs");
     for (option, name) in OPTIONS {
         let path = |directory: &str| format!("{}/{directory}/{name}", scratch.path());
-        to(option, &path("nowhere")).error(&["there is no directory"]);
-        std::fs::create_dir_all(path("taken")).expect("there is room");
-        to(option, &path("taken")).error(&["that is a directory"]);
+        to(option, &path("nowhere")).error(&["does not exist"]);
+        std::fs::create_dir_all(path("taken")).expect("the file can be written");
+        to(option, &path("taken")).error(&["this is a directory"]);
         to(option, &format!("/proc/self/{name}")).error(&["cannot be written"]);
         let file = scratch.file(name, "");
-        let mut rights = std::fs::metadata(&file).expect("it is there").permissions();
+        let mut rights = std::fs::metadata(&file).expect("the file exists").permissions();
         rights.set_readonly(true);
-        std::fs::set_permissions(&file, rights.clone()).expect("it is ours");
+        std::fs::set_permissions(&file, rights.clone()).expect("a file of this test");
         to(option, &file).error(&["read-only"]);
-        assert_eq!(std::fs::read(&file).expect("it is there"), b"");
-        std::fs::remove_file(&file).expect("it is ours");
+        assert_eq!(std::fs::read(&file).expect("the file exists"), b"");
+        std::fs::remove_file(&file).expect("a file of this test");
         let ran = to(option, &file);
         assert_eq!(ran.status, 0, "{option}: {}", ran.stderr);
-        std::fs::remove_file(&file).expect("it was written");
+        std::fs::remove_file(&file).expect("the file was written");
         let left: Vec<_> = std::fs::read_dir(scratch.path())
-            .expect("it is there")
-            .map(|entry| entry.expect("it can be read").file_name())
+            .expect("the directory exists")
+            .map(|entry| entry.expect("a readable entry").file_name())
             .filter(|name| name.to_string_lossy().contains(".tmp"))
             .collect();
         assert!(left.is_empty(), "{left:?}");
     }
 }
 
-/// A pipe that nobody reads would be waited for for ever; one that is read gets all.
+/// Opening a pipe without a reader would wait forever; a pipe with a reader receives everything.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_pipe_is_written_if_somebody_reads_it() {
@@ -57,19 +54,19 @@ fn a_pipe_is_written_if_somebody_reads_it() {
     for (option, name) in OPTIONS {
         let pipe = format!("{}/{name}", scratch.path());
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-        assert!(made.expect("there is mkfifo").success());
-        to(option, &pipe).error(&["nobody reads"]);
+        assert!(made.expect("mkfifo starts").success());
+        to(option, &pipe).error(&["has no reader"]);
         let from = pipe.clone();
         let reader = std::thread::spawn(move || std::fs::read(from));
-        // The program may be quicker than the thread.
+        // The program may be faster than the thread.
         let mut ran = to(option, &pipe);
-        while ran.stderr.contains("nobody reads") {
+        while ran.stderr.contains("has no reader") {
             ran = to(option, &pipe);
         }
         assert_eq!(ran.status, 0, "{option}: {}", ran.stderr);
-        let read = reader.join().expect("it reads").expect("to the end");
+        let read = reader.join().expect("the reader ends").expect("a complete read");
         assert!(read.len() > 1000, "{option}: {}", read.len());
-        std::fs::remove_file(&pipe).expect("it is ours");
+        std::fs::remove_file(&pipe).expect("a file of this test");
     }
 }
 
@@ -88,7 +85,7 @@ fn two_options_do_not_write_one_file() {
 }
 
 fn name_of(path: &str) -> String {
-    let name = Path::new(path).file_name().expect("it has a name");
+    let name = Path::new(path).file_name().expect("a file name");
     name.to_string_lossy().into_owned()
 }
 
@@ -96,7 +93,7 @@ fn name_of(path: &str) -> String {
 fn a_result_of_a_later_schema_is_not_written_over() {
     let scratch = Scratch::new("later");
     let file = scratch.file("a.json", "{\n  \"schema\": \"schedlab-run/2\",\n  \"runs\": []\n}\n");
-    to("--output", &file).error(&["is there and is no result"]);
+    to("--output", &file).error(&["exists and is not a result"]);
     let file = scratch.file("b.json", "{\n  \"schema\": \"schedlab-run/1\",\n  \"runs\": []\n}\n");
     to("--output", &file).good();
 }
@@ -113,7 +110,7 @@ fn a_stretch_that_ends_before_it_begins_is_refused_before_the_run() {
     schedlab(&[&RUN[..], &window].concat()).good();
 }
 
-/// Names in files may be as long as anybody likes; messages are not.
+/// Names in files have any length; messages are bounded.
 #[test]
 fn messages_are_of_bounded_length() {
     let scratch = Scratch::new("bounded");
@@ -125,5 +122,5 @@ fn messages_are_of_bounded_length() {
     let said = schedlab(&["run", "examples/desktop.json", "-s", &long]).error(&["xxx"]);
     assert!(said.len() < 2_000, "{}", said.len());
     let ran = command(&["top", "examples/desktop.json", "-b", "--sort", &long]).output();
-    assert!(ran.expect("it starts").stderr.len() < 2_000);
+    assert!(ran.expect("the program starts").stderr.len() < 2_000);
 }

@@ -1,21 +1,18 @@
 //! `schedlab top` as users see it: in a pseudo-terminal, with keys, and as text.
 //!
-//! Nothing here waits for a fixed time: a test reads until the screen shows what it waits for.
+//! No test waits for a fixed time: it reads until the screen shows the expected text.
 #![cfg(all(unix, feature = "tui"))]
 
-#[path = "support/mod.rs"]
-mod support;
-
+use crate::support::{Scratch, root, schedlab};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
-use support::{Scratch, root, schedlab};
 
 const DESKTOP: &str = "examples/desktop.json";
 
-/// The longest that a screen is waited for: far more than it takes, on a busy machine too.
+/// Maximum time to wait for a screen: far more than needed, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The program in a pseudo-terminal.
@@ -25,7 +22,7 @@ struct Pty {
     keys: Box<dyn Write + Send>,
     output: Receiver<Vec<u8>>,
     parser: vt100::Parser,
-    /// All that it has written.
+    /// Everything that it has written.
     written: Vec<u8>,
 }
 
@@ -34,7 +31,7 @@ fn size(rows: u16, cols: u16) -> PtySize {
 }
 
 fn whole(number: u16) -> NonZeroU16 {
-    NonZeroU16::new(number).expect("it is not 0")
+    NonZeroU16::new(number).expect("not 0")
 }
 
 impl Pty {
@@ -43,7 +40,7 @@ impl Pty {
     }
 
     fn with(arguments: &[&str], variables: &[(&str, &str)]) -> Pty {
-        let pair = native_pty_system().openpty(size(24, 80)).expect("there are pseudo-terminals");
+        let pair = native_pty_system().openpty(size(24, 80)).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_schedlab"));
         command.arg("top");
         command.args(arguments);
@@ -58,8 +55,8 @@ impl Pty {
         }
         let child = pair.slave.spawn_command(command).expect("the program starts");
         drop(pair.slave);
-        let mut reader = pair.master.try_clone_reader().expect("it can be read");
-        let keys = pair.master.take_writer().expect("it can be written");
+        let mut reader = pair.master.try_clone_reader().expect("a readable entry");
+        let keys = pair.master.take_writer().expect("the file can be written");
         let (sender, output) = channel();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
@@ -74,14 +71,17 @@ impl Pty {
     }
 
     fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("it reads");
+        self.keys
+            .write_all(keys.as_bytes())
+            .and_then(|()| self.keys.flush())
+            .expect("the program reads keys");
     }
 
     fn screen(&self) -> String {
         self.parser.screen().contents()
     }
 
-    /// Reads until the screen is as `is` says.
+    /// Reads until `is` accepts the screen.
     #[track_caller]
     fn until_it(&mut self, what: &str, is: impl Fn(&vt100::Screen) -> bool) {
         let end = Instant::now() + PATIENCE;
@@ -108,7 +108,7 @@ impl Pty {
         });
     }
 
-    /// Reads to the end; the status with which the program ended.
+    /// Reads to the end, and returns the exit status of the program.
     fn end(&mut self) -> u32 {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -121,17 +121,17 @@ impl Pty {
                 Err(RecvTimeoutError::Timeout) => panic!("it does not end:\n{}", self.screen()),
             }
         }
-        self.child.wait().expect("it was started").exit_code()
+        self.child.wait().expect("a child process").exit_code()
     }
 
-    /// Whether the terminal gives lines and echoes them, as a shell finds and leaves it.
+    /// Returns whether the terminal reads lines and echoes them, as a shell expects.
     fn is_cooked(&self) -> bool {
         const ICANON_AND_ECHO: u32 = 0o12;
-        let settings = self.master.get_termios().expect("it is a terminal");
+        let settings = self.master.get_termios().expect("a terminal");
         settings.local_flags.bits() & ICANON_AND_ECHO == ICANON_AND_ECHO
     }
 
-    /// The terminal is as it was before.
+    /// Asserts that the terminal was restored.
     #[track_caller]
     fn is_given_back(&self) {
         assert!(!self.parser.screen().alternate_screen(), "the other screen is still there");
@@ -146,7 +146,7 @@ impl Drop for Pty {
     }
 }
 
-/// From decision to decision and back: the desktop under CFS begins as `timehist` says.
+/// Steps between decisions in both directions: the desktop under CFS begins as in `timehist`.
 #[test]
 fn the_run_is_gone_through_step_by_step() {
     let mut pty = Pty::new(&[DESKTOP, "-s", "cfs", "--at", "0.5s"]);
@@ -156,7 +156,7 @@ fn the_run_is_gone_through_step_by_step() {
     pty.press("n");
     pty.until_it("a later time", |screen| !screen.contents().contains("0.500000000 s of"));
     pty.press("b");
-    // Back to the last decision before; the one at which it began was none.
+    // Back to the last decision before; the starting time was not a decision.
     pty.until(&["0.499000000 s of 10.0 s"]);
     pty.press("\x1b[C");
     pty.until_it("a later time", |screen| !screen.contents().contains("0.499000000 s of"));
@@ -184,7 +184,7 @@ fn time_passes_until_it_is_paused_and_a_time_is_gone_to() {
     pty.press("\r");
     pty.until(&["7.250000000 s of 10.0 s"]);
     pty.press("\x1b[F");
-    pty.until(&["10.000000000 s of 10.0 s", "at the end", "the run is over"]);
+    pty.until(&["10.000000000 s of 10.0 s", "at the end", "the run has ended"]);
     pty.press("\x1b[H");
     pty.until(&["0.000000000 s of 10.0 s"]);
     pty.press("gsoon\r");
@@ -194,7 +194,7 @@ fn time_passes_until_it_is_paused_and_a_time_is_gone_to() {
     pty.is_given_back();
 }
 
-/// What is said is what `explain` says.
+/// The explanation is that of `explain`.
 #[test]
 fn why_is_answered_for_a_task_and_for_a_cpu() {
     let said = |more: &[&str]| {
@@ -205,15 +205,16 @@ fn why_is_answered_for_a_task_and_for_a_cpu() {
     pty.until(&["paused", "cc-2"]);
     pty.press("/cc-2\r");
     pty.press("w");
-    let told = said(&["--task", "cc-2"]);
-    let first = told.lines().nth(2).expect("a blank line comes after the title");
-    assert!(first.contains("cc-2 waits for CPU 0"), "{told}");
+    let expected = said(&["--task", "cc-2"]);
+    let first = expected.lines().nth(2).expect("text after the title and a blank line");
+    assert!(first.contains("cc-2 waits for CPU 0"), "{expected}");
     pty.until(&["Why", first]);
     pty.press("\x1b");
     pty.until_it("the table again", |screen| screen.contents().contains("%CPU  %AVG"));
     pty.press("\t\r");
-    let told = said(&["--cpu", "0"]);
-    let picked = told.lines().find(|line| line.starts_with("It was picked by")).expect("it was");
+    let expected = said(&["--cpu", "0"]);
+    let picked =
+        expected.lines().find(|line| line.starts_with("It was picked by")).expect("a rule");
     pty.until(&["cc-1 runs since", &picked[..40]]);
     pty.press("\x1b[6~");
     pty.until(&["lines "]);
@@ -237,18 +238,18 @@ fn two_schedulers_stand_beside_each_other_and_the_screen_can_be_resized() {
     });
     pty.press("x");
     pty.until(&["> eevdf@6.18"]);
-    // Narrower than 80 columns: above each other.
+    // Narrower than 80 columns: one above the other.
     pty.parser.screen_mut().set_size(whole(30), whole(60));
-    pty.master.resize(size(30, 60)).expect("it can be resized");
+    pty.master.resize(size(30, 60)).expect("a terminal that can be resized");
     pty.until_it("one below the other", |screen| {
         let (upper, lower) = (row(screen, heads[0]), row(screen, heads[1]));
         upper.is_some() && lower.is_some_and(|lower| lower > 10)
     });
     pty.parser.screen_mut().set_size(whole(5), whole(30));
-    pty.master.resize(size(5, 30)).expect("it can be resized");
+    pty.master.resize(size(5, 30)).expect("a terminal that can be resized");
     pty.until(&["30x5: too small"]);
     pty.parser.screen_mut().set_size(whole(24), whole(80));
-    pty.master.resize(size(24, 80)).expect("it can be resized");
+    pty.master.resize(size(24, 80)).expect("a terminal that can be resized");
     pty.until(&heads);
     pty.press("q");
     assert_eq!(pty.end(), 0);
@@ -270,7 +271,7 @@ fn tasks_are_sorted_and_the_keys_are_told() {
     pty.press("PR");
     pty.until_it("shell-0 first", first_is("shell-0"));
     pty.press("?");
-    pty.until(&["Keys, lines", "to the next decision", "go on, or pause"]);
+    pty.until(&["Keys, lines", "to the next decision", "continue, or pause"]);
     pty.press("\x1b[F");
     pty.until(&["Ctrl-C", "Z ended"]);
     pty.press("q");
@@ -279,34 +280,35 @@ fn tasks_are_sorted_and_the_keys_are_told() {
     assert_eq!(pty.end(), 0);
 }
 
-/// A signal ends it, and the terminal is as it was.
+/// A signal ends it, and the terminal is restored.
 #[test]
 fn a_signal_gives_the_terminal_back() {
     for signal in ["-TERM", "-INT", "-HUP"] {
         let mut pty = Pty::new(&[DESKTOP, "-s", "cfs", "--at", "0.5s"]);
         pty.until(&["paused"]);
-        let id = pty.child.process_id().expect("it runs").to_string();
+        let id = pty.child.process_id().expect("a running process").to_string();
         let sent = std::process::Command::new("kill").args([signal, &id]).status();
-        assert!(sent.expect("there is a kill").success());
+        assert!(sent.expect("kill starts").success());
         assert_eq!(pty.end(), 130, "{signal}");
         pty.is_given_back();
     }
 }
 
-/// While it is paused nothing wakes it: over a second it is not scheduled once.
+/// While it is paused it is never woken: within a second it is not scheduled once.
 #[test]
 #[cfg(target_os = "linux")]
 fn while_paused_it_does_nothing() {
     let mut pty = Pty::new(&[DESKTOP, "-s", "cfs", "--at", "0.5s"]);
     pty.until(&["paused", "q end"]);
-    let id = pty.child.process_id().expect("it runs");
+    let id = pty.child.process_id().expect("a running process");
     let switches = || {
-        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+        let status =
+            std::fs::read_to_string(format!("/proc/{id}/status")).expect("a running process");
         let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
         let count = |line: &str| line.rsplit(char::is_whitespace).next()?.parse::<u64>().ok();
         counts.filter_map(count).sum::<u64>()
     };
-    // It may still be on its way to sleep; then it stays asleep.
+    // It may not be asleep yet; then it stays asleep.
     let quiet = (0..20).any(|_| {
         let before = switches();
         std::thread::sleep(Duration::from_secs(1));
@@ -317,7 +319,7 @@ fn while_paused_it_does_nothing() {
     assert_eq!(pty.end(), 0);
 }
 
-/// Colours as `--color` and NO_COLOR say; what is chosen is inverse in any case.
+/// Colours follow `--color` and NO_COLOR; the selection is inverse in any case.
 #[test]
 fn colours_can_be_left_out() {
     let chosen = |screen: &vt100::Screen| {
@@ -387,7 +389,7 @@ fn what_cannot_be_shown_is_told() {
             &["one or two are shown", "cfs@2.6.32, o_1@2.6.0, bfs@"][..],
         ),
         (&["-b", "-s", "csf"], &["csf"]),
-        (&["-b", "-s", "cfs", "--at", "11s"], &["--at 11.0 s: the run was over at 10.0 s"]),
+        (&["-b", "-s", "cfs", "--at", "11s"], &["--at 11.0 s: the run ended at 10.0 s"]),
         (&["-b", "-s", "cfs", "--at", "soon"], &["--at", "it must be a time"]),
         (&["-b", "-s", "cfs", "--speed", "0"], &["--speed", "a factor from"]),
         (&["-b", "-s", "cfs", "--window", "0"], &["--window", "longer than 0"]),
@@ -417,5 +419,5 @@ fn a_plan_is_shown_with_one_or_two_of_its_schedulers() {
     let text = schedlab(&["top", &plan, "-b", "-s", "cfs"]).good();
     assert!(text.contains("cfs@2.6.32, 2 CPUs") && !text.contains("o_1"), "{text}");
     schedlab(&["top", &plan, "-b", "-s", "cfs", "--cpus", "3"]).error(&["--cpus", "is a plan"]);
-    schedlab(&["top", &plan, "-b", "-s", "bfs"]).error(&["say which of o_1@2.6.0"]);
+    schedlab(&["top", &plan, "-b", "-s", "bfs"]).error(&["choose from o_1@2.6.0"]);
 }

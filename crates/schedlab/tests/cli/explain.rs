@@ -27,8 +27,8 @@ fn refused(arguments: &[&str]) -> String {
 
 const DESKTOP: &str = "examples/desktop.json";
 
-/// Whoever is said to run next by a pick now is the one that runs next, for whatever scheduler: at
-/// 2 ms, in the middle of the first turns, where nothing is woken before the next pick.
+/// The task that a pick now would choose is the one that runs next, under every scheduler: at 2 ms,
+/// within the first turns, with no wakeup before the next pick.
 #[test]
 fn every_scheduler_explains_a_moment() {
     for scheduler in
@@ -43,7 +43,7 @@ fn every_scheduler_explains_a_moment() {
 }
 
 /// Two hogs of nice 0 on one CPU under 2.4, where the last to come is the first of the runqueue: it
-/// runs for its 6 ticks of 10 ms, and the other waits so long.
+/// runs for its 6 ticks of 10 ms, while the other waits.
 #[test]
 fn a_task_that_waits_is_told_behind_whom() {
     let file = std::env::temp_dir().join(format!("explain-{}.json", std::process::id()));
@@ -81,9 +81,9 @@ fn what_cannot_be_explained_is_told() {
         (&[DESKTOP, "-s", "cfs", "--at", "-1s"], "0.5s, 500ms"),
         (&[DESKTOP, "-s", "cfs", "--at", "1s", "--set", "sched_latency_ns=1ms,2ms"], "one value"),
         (&[DESKTOP, "-s", "cfs", "-c", "2", "--at", "1s", "--cpu", "9"], "CPUs are 0 to 1"),
-        (&[DESKTOP, "-s", "cfs", "--at", "100s"], "the run was over at"),
+        (&[DESKTOP, "-s", "cfs", "--at", "100s"], "the run ended at"),
         (&[DESKTOP, "-s", "cfs", "--at", "1s", "--cpu", "4"], "CPUs are 0 to 0"),
-        (&[DESKTOP, "-s", "cfs", "--at", "1s", "--task", "nobody"], "there is no task nobody"),
+        (&[DESKTOP, "-s", "cfs", "--at", "1s", "--task", "none"], "there is no task none"),
         (&[DESKTOP, "-s", "cfs", "--wakeup", "99999999"], "wakeups in this run"),
         (&[DESKTOP, "-s", "cfs", "--wakeup", "0"], "0 is not in 1.."),
         (&[DESKTOP, "-s", "linux", "--at", "1s"], "explained at a time"),
@@ -100,20 +100,21 @@ fn without_a_name_the_newest_is_explained() {
     assert_eq!(said(&[DESKTOP, "--at", "10ms"]), named);
 }
 
-/// Between two ticks CFS has not charged the current task for what it ran since the last. What is
-/// said of a pick now is said with it: cc-1 has run for 1.5 ms at nice 0 since it was picked with a
+/// Between two ticks CFS has not charged the current task for its time since the last. A pick now
+/// is explained with that time: cc-1 has run for 1.5 ms at nice 0 since it was picked with a
 /// vruntime of 129946546.
 #[test]
 fn between_ticks_keys_are_those_of_the_moment() {
     let text = said(&[DESKTOP, "--scheduler", "cfs", "--at", "500.5ms"]);
     assert!(text.contains("CPU 0: cc-1 runs since 499 ms (1.50 ms)."), "{text}");
     assert!(text.contains("> cc-1    129946546"), "{text}");
-    let (_, now) = text.split_once("If it picked now it would be cc-0, among:").expect("it is");
+    let (_, now) =
+        text.split_once("If it picked now it would be cc-0, among:").expect("the pick is shown");
     assert!(now.contains("    cc-1    131446546"), "{text}");
-    assert!(!text.contains("by its books"), "{text}");
+    assert!(!text.contains("by its accounts"), "{text}");
 }
 
-/// On a thousand CPUs not everything is tried: it would take hours.
+/// On a thousand CPUs not every nice value is tried: that would take hours.
 #[test]
 fn what_would_take_too_long_is_not_tried_and_said_so() {
     let file = std::env::temp_dir().join(format!("explain-many-{}.json", std::process::id()));
@@ -123,10 +124,10 @@ fn what_would_take_too_long_is_not_tried_and_said_so() {
     let text = said(&[file.to_str().unwrap(), "-s", "cfs", "-c", "1000", "--at", "4ms"]);
     std::fs::remove_file(file).unwrap();
     assert!(text.matches("\nCPU ").count() >= 900, "{}", text.len());
-    assert!(text.contains("What other nice values would do was not tried: too long."));
+    assert!(text.contains("Other nice values were not tried: too slow."));
 }
 
-/// A name of 100,000 letters fills no screen.
+/// A name of 100,000 letters is shortened.
 #[test]
 fn very_long_names_are_cut() {
     let long = "x".repeat(100_000);

@@ -1,8 +1,6 @@
-//! `schedlab compare`, as a user types it.
+//! `schedlab compare`, as users type it.
 
-mod support;
-
-use support::{Scratch, schedlab};
+use crate::support::{Scratch, schedlab};
 
 const MEASURED: &str = "examples/live/hog-vs-inter-1ms-9ms.json.xz";
 
@@ -25,7 +23,7 @@ fn a_table_of_errors_with_a_verdict() {
 fn every_figure_for_programs() {
     let one = ["compare", MEASURED, "--runs", "3", "--placement", "cpu0", "--format"];
     let json = schedlab(&[&one[..], &["json"]].concat()).good();
-    let answer: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let answer: serde_json::Value = serde_json::from_str(&json).expect("valid JSON");
     assert_eq!(answer["format"], "schedlab-compare/1");
     assert_eq!(answer["placements"].as_array().map(Vec::len), Some(1));
     assert!(answer["placements"][0]["tasks"][0]["figures"][0]["real"][1].is_u64());
@@ -54,13 +52,13 @@ fn the_page_has_both_timelines() {
     let page = format!("{}/r.html", scratch.path());
     let one = ["compare", MEASURED, "--runs", "2", "--placement", "cpu0", "--report", &page];
     schedlab(&one).good();
-    let text = std::fs::read_to_string(&page).expect("it was written");
+    let text = std::fs::read_to_string(&page).expect("the file was written");
     for wanted in ["Real and simulated", "Wakeup latencies", "Linux 6.18.44", "eevdf@6.18", "run-1"]
     {
         assert!(text.contains(wanted), "{wanted}");
     }
     schedlab(&["compare", MEASURED, "--runs", "2", "--report", &page])
-        .error(&["--report: a page is of one placement", "cpu1"]);
+        .error(&["--report: a page shows one placement", "cpu1"]);
 }
 
 #[test]
@@ -92,7 +90,7 @@ fn tasks_that_begin_by_waking_and_ticks_in_phase() {
     let work = scratch.file("w.json", work);
     let json = |arguments: &[&str]| -> serde_json::Value {
         let all = [&["run", &work, "-s", "eevdf", "--format", "json"][..], arguments].concat();
-        serde_json::from_str(&schedlab(&all).good()).expect("it is JSON")
+        serde_json::from_str(&schedlab(&all).good()).expect("valid JSON")
     };
     let (fork, wake) = (json(&[]), json(&["--start", "wake"]));
     assert_eq!(fork["runs"][0]["end"]["at_ns"], 100_000_000);

@@ -1,12 +1,9 @@
-//! `schedlab sweep` and `schedlab tune`, typed as users type them.
+//! `schedlab sweep` and `schedlab tune`, as users type them.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, schedlab};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use support::{Scratch, command, schedlab};
 
 const WORKLOAD: &str = r#"{"global": {"duration": 1}, "tasks": {
     "hog": {"instance": 2, "loop": -1, "run": 20000},
@@ -31,14 +28,14 @@ fn scratch(name: &str) -> (Scratch, String) {
     (scratch, file)
 }
 
-/// The parts in a directory: names and bytes.
+/// Returns the parts in a directory: names and bytes.
 fn parts(directory: &str) -> Vec<(String, Vec<u8>)> {
     let mut parts: Vec<(String, Vec<u8>)> = fs::read_dir(directory)
-        .expect("it is there")
+        .expect("the directory exists")
         .filter_map(|entry| {
-            let path = entry.expect("it can be read").path();
+            let path = entry.expect("a readable entry").path();
             let name = path.file_name()?.to_string_lossy().into_owned();
-            name.starts_with("part-").then(|| (name, fs::read(&path).expect("it is there")))
+            name.starts_with("part-").then(|| (name, fs::read(&path).expect("the file exists")))
         })
         .collect();
     parts.sort();
@@ -57,7 +54,7 @@ fn table_csv_and_json_have_the_same_numbers() {
         "point,repetition,seed,scheduler,set.sched_latency_ns,workload.tasks.video.run,end,error,"
     ));
     let json = schedlab(&["sweep", &file, "--format", "json"]).good();
-    let json: Value = serde_json::from_str(&json).expect("it is JSON");
+    let json: Value = serde_json::from_str(&json).expect("valid JSON");
     assert_eq!(json["points"].as_array().map(Vec::len), Some(12));
     let throughput: Vec<f64> = csv
         .lines()
@@ -67,7 +64,7 @@ fn table_csv_and_json_have_the_same_numbers() {
     let cell = json["points"].as_array().into_iter().flatten().find(|cell| {
         cell["point"] == 5 && cell["scheduler"].as_str().is_some_and(|it| it.starts_with("cfs"))
     });
-    let mean = cell.expect("it was run")["figures"]["throughput of video"]["mean"].as_f64();
+    let mean = cell.expect("the cell was run")["figures"]["throughput of video"]["mean"].as_f64();
     assert_eq!(mean, Some(throughput.iter().sum::<f64>() / 2.0));
     let chosen = schedlab(&["sweep", &file, "--metrics", "length", "--format", "csv"]).good();
     assert!(chosen.lines().nth(1).is_some_and(|line| line.ends_with(",1000000000")), "{chosen}");
@@ -83,19 +80,19 @@ fn what_is_there_is_not_run_again_and_another_sweep_is_refused() {
     run("4").good();
     let whole = parts(&out);
     assert_eq!(whole.len(), 3);
-    fs::remove_file(Path::new(&out).join("part-00001.csv")).expect("it was written");
+    fs::remove_file(Path::new(&out).join("part-00001.csv")).expect("the file was written");
     let again = command(&["sweep", &file, "-o", &out, "--parts", "csv", "--threads", "1"])
         .output()
         .expect("the program runs");
-    let told = String::from_utf8_lossy(&again.stderr).into_owned();
-    assert!(again.status.success() && told.contains("2 of 3 parts are there already"), "{told}");
+    let message = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success() && message.contains("2 of 3 parts already exist"), "{message}");
     assert_eq!(parts(&out), whole);
     scratch.file("s.toml", SWEEP.replace("3000", "4000"));
     run("1").error(&["has results of another sweep"]);
     assert_eq!(parts(&out), whole);
     let other = format!("{}/w.json", scratch.path());
     schedlab(&["sweep", &file, "-o", &other]).error(&["w.json"]);
-    assert_eq!(fs::read_to_string(other).expect("it is there"), WORKLOAD);
+    assert_eq!(fs::read_to_string(other).expect("the file exists"), WORKLOAD);
 }
 
 #[test]
@@ -103,7 +100,7 @@ fn the_page_stands_alone() {
     let (scratch, file) = scratch("sweep-page");
     let page = format!("{}/page.html", scratch.path());
     schedlab(&["sweep", &file, "--report", &page]).good();
-    let text = fs::read_to_string(&page).expect("it was written");
+    let text = fs::read_to_string(&page).expect("the file was written");
     for part in ["<svg", "Pareto front", "Content-Security-Policy", "All points", "default-src"] {
         assert!(text.contains(part), "no {part}");
     }
@@ -125,9 +122,9 @@ fn a_mistake_is_told_with_its_place() {
         ("repeat = 2", "repeat = -2", ":4:10: "),
         ("repeat = 2", "repeat = ", ":4:10: "),
     ];
-    for (from, to, told) in cases {
+    for (from, to, message) in cases {
         let file = scratch.file("wrong.toml", SWEEP.replacen(from, to, 1));
-        schedlab(&["sweep", &file]).error(&["wrong.toml", told]);
+        schedlab(&["sweep", &file]).error(&["wrong.toml", message]);
     }
     schedlab(&["sweep", "nowhere.toml"]).error(&["nowhere.toml"]);
 }
@@ -143,8 +140,11 @@ fn what_needs_python_says_what_to_install() {
             .env("SCHEDLAB_PYTHON", "/nowhere/python")
             .output()
             .expect("the program runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains("pip install") && told.contains("/nowhere/python"), "{told}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(
+            message.contains("pip install") && message.contains("/nowhere/python"),
+            "{message}"
+        );
     }
 }

@@ -1,10 +1,7 @@
-//! `schedlab stress`, typed as users type it. (What it finds is tested in `schedlab-lab`, with
-//! schedulers that are broken.)
+//! `schedlab stress`, as users type it. (`schedlab-proof` tests its rules, with
+//! broken schedulers.)
 
-#[allow(dead_code)]
-mod support;
-
-use support::{Scratch, schedlab};
+use crate::support::{Scratch, schedlab};
 
 #[test]
 fn some_worlds_are_run_and_counted() {
@@ -31,7 +28,7 @@ fn one_world_is_shown_and_its_saved_workload_runs() {
         "{text}"
     );
     let command =
-        text.lines().find(|line| line.trim().starts_with("schedlab run ")).expect("it says how");
+        text.lines().find(|line| line.trim().starts_with("schedlab run ")).expect("a command");
     let args: Vec<&str> = command.split_whitespace().skip(1).collect();
     schedlab(&args).good();
 }
@@ -44,7 +41,7 @@ fn what_makes_no_sense_is_an_error() {
     schedlab(&["stress", "--seed", "1", "--save", "/tmp/x"]).error(&["--save needs one scheduler"]);
     schedlab(&["stress", "--save", "x"]).error(&["--seed"]);
     schedlab(&["stress", "--seed", "1", "-s", "cfs", "--save", "/nowhere/x"])
-        .error(&["/nowhere/x: there is no directory /nowhere"]);
+        .error(&["/nowhere/x: the directory /nowhere does not exist"]);
     let last = u64::MAX.to_string();
     schedlab(&["stress", "--first-seed", &last, "--seeds", "2"]).error(&["largest seed"]);
 }

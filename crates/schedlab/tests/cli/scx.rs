@@ -1,9 +1,6 @@
-//! sched_ext policies on the command line, typed as users type them.
+//! sched_ext policies on the command line, as users type them.
 
-#[allow(dead_code)]
-mod support;
-
-use support::{Scratch, schedlab};
+use crate::support::{Scratch, schedlab};
 
 const VTIME: &str = "scx:examples/scx/vtime.bpf.o";
 const EXTRAS: &str = "scx:crates/scx/tests/objects/extras.bpf.o";
@@ -55,7 +52,7 @@ fn random_worlds_find_no_broken_rule() {
 
 #[test]
 fn a_broken_world_is_named_with_the_file() {
-    // The fault ends the policy in every world, which the rules count as broken.
+    // The fault ends the policy in every world, which counts as a broken rule.
     let spec = format!("{FAULTS}[fault=4]");
     let ran = schedlab(&["stress", "--seeds", "1", "-s", &spec]);
     assert_eq!(ran.status, 1, "{}", ran.stderr);
@@ -99,7 +96,7 @@ fn what_is_no_policy_is_refused() {
     run("scx:README.md").error(&["README.md: ELF header: this is not an ELF file"]);
     run("scx:nothing.o").error(&["nothing.o: there is no such file"]);
     run("scx:").error(&["scx: needs a file"]);
-    // It is wrong where a machine is made: an error as any other.
+    // The fault occurs when a machine is made: an ordinary error.
     let zeros = ["0"; 65].join("/");
     let said = run(&format!("{EXTRAS}[call.add_primary={zeros}]"))
         .error(&["extras.bpf.o: 65 arguments of add_primary; the maximum is 64"]);
@@ -124,7 +121,8 @@ fn real_time_and_deadline_tasks_run_above_a_policy() {
 #[test]
 fn two_files_of_one_name_are_told_apart() {
     let scratch = Scratch::new("scx-names");
-    let object = std::fs::read(support::root().join("examples/scx/vtime.bpf.o")).expect("it is");
+    let object = std::fs::read(crate::support::root().join("examples/scx/vtime.bpf.o"))
+        .expect("the file exists");
     scratch.file("again.bpf.o", object);
     let both = format!("{VTIME},scx:{}/again.bpf.o,{VTIME}@7.3", scratch.path());
     let run = ["run", "examples/desktop.json", "--duration", "10ms", "-f", "csv", "-s", &both];
@@ -160,8 +158,10 @@ fn what_is_set_stands_in_heads_json_and_csv() {
 #[test]
 fn files_name_objects_beside_them() {
     let scratch = Scratch::new("scx-beside");
-    let object = std::fs::read(support::root().join("examples/scx/vtime.bpf.o")).expect("it is");
-    let work = std::fs::read(support::root().join("examples/desktop.json")).expect("it is");
+    let object = std::fs::read(crate::support::root().join("examples/scx/vtime.bpf.o"))
+        .expect("the file exists");
+    let work = std::fs::read(crate::support::root().join("examples/desktop.json"))
+        .expect("the file exists");
     scratch.file("own.bpf.o", object);
     scratch.file("w.json", work);
     let sweep = "workload = \"w.json\"\nschedulers = [\"scx:own.bpf.o\"]\nduration = 1\n\
@@ -174,11 +174,11 @@ fn files_name_objects_beside_them() {
     let own = format!("scx:{}/own.bpf.o[fifo=true]", scratch.path());
     let args = ["run", "examples/desktop.json", "-d", "1", "-s", &own, "--plan-out", &plan];
     schedlab(&args).good();
-    // As its author would write it.
-    let text = std::fs::read_to_string(&plan).expect("it was written");
+    // As an author would write it.
+    let text = std::fs::read_to_string(&plan).expect("the file was written");
     let whole = format!("scx:{}/own.bpf.o", scratch.path());
     assert!(text.contains(&whole), "{text}");
-    std::fs::write(&plan, text.replace(&whole, "scx:own.bpf.o")).expect("it can be written");
+    std::fs::write(&plan, text.replace(&whole, "scx:own.bpf.o")).expect("the file can be written");
     assert!(schedlab(&["run", &plan]).good().contains("fifo=1"));
 }
 
@@ -212,7 +212,7 @@ fn a_run_goes_on_when_a_policy_has_ended_if_that_is_wanted() {
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     let warning = "ended at 0 ns in enqueue: invalid DSQ ID 0x0000000000000063; from then on";
     assert!(ran.stderr.contains(warning), "{}", ran.stderr);
-    let dump = std::fs::read_to_string(&dump).expect("it was written");
+    let dump = std::fs::read_to_string(&dump).expect("the file was written");
     assert!(dump.starts_with("DEBUG DUMP\n"), "{dump}");
 }
 
@@ -258,7 +258,7 @@ fn programs_of_user_space_are_run_first() {
 fn objects_are_counted() {
     let paths = ["scx", "census", "examples/scx", "crates/scx/tests/objects"];
     let text = schedlab(&paths).good();
-    let row = text.lines().find(|line| line.starts_with("vtime.bpf.o")).expect("it is there");
+    let row = text.lines().find(|line| line.starts_with("vtime.bpf.o")).expect("the entry exists");
     let words: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(words[6..8], ["yes", "yes"], "{text}");
     let csv = schedlab(&[&paths[..], &["-f", "csv"]].concat()).good();
@@ -277,7 +277,7 @@ fn instructions_cost_what_the_user_says() {
     assert_eq!(dear, same);
     let calls = schedlab(&[&args[..], &["--cost", "scx.kfunc=9000"]].concat()).good();
     assert!(calls != free && calls != dear);
-    // Other schedulers execute none.
+    // Other schedulers execute no instructions.
     let args = ["run", "examples/desktop.json", "-d", "1", "-f", "csv", "-s", "cfs"];
     let nothing = schedlab(&[&args[..], &["--cost", "scx.insn=0"]].concat()).good();
     let dear = schedlab(&[&args[..], &["--cost", "scx.insn=1000"]].concat()).good();
@@ -296,7 +296,7 @@ fn what_is_known_of_a_policy_is_done_by_itself() {
     let calls: Vec<&str> =
         (text.lines()).filter_map(|line| Some(line.split_once("enable_primary_cpu")?.1)).collect();
     assert_eq!(calls, ["(-1)", "(0)", "(1)", "(2)"], "{text}");
-    // What the user says counts more.
+    // The setting of the user takes precedence.
     let own = schedlab(&[&log[..], &["--scx-set", "nr_cpu_ids=2"]].concat());
     own.error(&["scx: policy bpfland_0_lab ended at 0 ns in init: init returned -22"]);
     let own = schedlab(&[&log[..], &["--scx-call", "enable_primary_cpu=0"]].concat());
@@ -358,7 +358,7 @@ fn a_script_that_is_wrong_is_refused_with_its_place() {
         schedlab(&[&["run", "examples/desktop.json", "-s", scheduler], option].concat())
     };
     run(&["--scx-user", "nothing.toml"], HALF).error(&["nothing.toml: there is no such file"]);
-    run(&["--scx-user", "a,b.toml"], HALF).error(&["cannot have commas or brackets"]);
+    run(&["--scx-user", "a,b.toml"], HALF).error(&["must not contain commas or brackets"]);
     run(&["--scx-user", SCRIPT], "cfs").error(&["--scx-user: no scheduler is a sched_ext policy"]);
 }
 
@@ -383,11 +383,11 @@ fn worlds_that_are_not_as_a_policy_asks_do_not_count() {
     };
     let ran = stress("cpus=500,smt=no");
     assert_eq!(ran.status, 0, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("5 worlds are not as it asks for; it failed in 5 of them"));
+    assert!(ran.stdout.contains("5 worlds are outside its requirements; failures in 5 of them do"));
     assert_eq!(stress("cpus=1..512").status, 1);
     let one = ["stress", "--seed", "0", "-s", &spec, "--scx-expects", "cpus=500"];
     let one = schedlab(&one).good();
-    assert!(one.contains("It asks for cpus=500..500: this does not count."), "{one}");
+    assert!(one.contains("It requires cpus=500..500: this does not count."), "{one}");
     stress("cpu=1").error(&["expects cpu=1: there are cpus=4"]);
     stress("smt=yes").error(&["write smt=no"]);
 }

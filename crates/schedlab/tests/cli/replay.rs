@@ -1,4 +1,4 @@
-//! `schedlab replay`, as a user types it.
+//! `schedlab replay`, as users type it.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -27,9 +27,9 @@ fn a_recording_under_other_schedulers() {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
     assert!(text.contains("from the third column on: nice hog +10"), "{text}");
-    // The groups are in a file that is called as the trace is.
+    // The groups are in a file named after the trace.
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("groups as examples/traces/desk.groups says"), "{said}");
+    assert!(said.contains("groups from examples/traces/desk.groups"), "{said}");
     assert!(!text.contains("C: cgroups are not in a trace"), "{text}");
     let without = replay(&[DESK, "--groups", "none", "--seeds", "2"]);
     assert_eq!(without.status.code(), Some(0), "{without:?}");
@@ -40,7 +40,7 @@ fn a_recording_under_other_schedulers() {
 #[test]
 fn the_answer_as_json_and_the_work_as_a_file() {
     let output = replay(&[DESK, "--seeds", "2", "--format", "json", "--only", "hog,video"]);
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("valid JSON");
     assert_eq!(answer["columns"].as_array().map(Vec::len), Some(2));
     assert_eq!(answer["groups"].as_array().map(Vec::len), Some(2));
     assert_eq!(answer["e_cpu"], 0.0);
@@ -48,9 +48,9 @@ fn the_answer_as_json_and_the_work_as_a_file() {
     let name = file.display().to_string();
     let output = replay(&[DESK, "--write", &name, "--anonymize"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let written = std::fs::read_to_string(&file).expect("it is there");
+    let written = std::fs::read_to_string(&file).expect("the file exists");
     assert!(!written.contains("hog") && written.contains("sem_post"));
-    std::fs::remove_file(&file).expect("it can be removed");
+    std::fs::remove_file(&file).expect("the file can be removed");
 }
 
 #[test]
@@ -69,10 +69,10 @@ fn mistakes_are_told() {
     }
 }
 
-/// A directory of its own.
+/// Makes a temporary directory.
 fn directory(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("replay-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&path).expect("there is room");
+    std::fs::create_dir_all(&path).expect("the file can be written");
     path
 }
 
@@ -95,7 +95,7 @@ fn the_page_has_what_was_recorded_above_the_alternatives() {
         &of_plot,
     ]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let html = std::fs::read_to_string(&page).expect("it is there");
+    let html = std::fs::read_to_string(&page).expect("the file exists");
     for wanted in [
         "<section id=\"answer\">",
         "class=\"alike\"",
@@ -106,15 +106,15 @@ fn the_page_has_what_was_recorded_above_the_alternatives() {
     ] {
         assert!(html.contains(wanted), "{wanted}");
     }
-    let svg = std::fs::read_to_string(&plot).expect("it is there");
+    let svg = std::fs::read_to_string(&plot).expect("the file exists");
     assert!(svg.starts_with("<svg") && svg.contains("replayed (eevdf@6.18)"));
     // The same trace makes the same bytes.
     let again = here.join("again.html").display().to_string();
     replay(&[DESK, "-s", "cfs", "--change", "nice hog +10", "--seeds", "2", "--report", &again]);
-    assert!(html == std::fs::read_to_string(&again).expect("it is there"));
+    assert!(html == std::fs::read_to_string(&again).expect("the file exists"));
     let refused = replay(&[DESK, "--report", DESK]);
-    assert_eq!(refused.status.code(), Some(2), "a trace is not written over: {refused:?}");
-    std::fs::remove_dir_all(&here).expect("it can be removed");
+    assert_eq!(refused.status.code(), Some(2), "a trace is not overwritten: {refused:?}");
+    std::fs::remove_dir_all(&here).expect("the file can be removed");
 }
 
 #[test]
@@ -133,13 +133,13 @@ fn it_is_explained_behind_whom_tasks_wait() {
     assert!(text.contains("video waits ") && text.contains(" less behind hog"), "{text}");
 }
 
-/// What `schedlab record` has noted beside the trace is taken from there.
+/// The side file of `schedlab record` is used.
 #[test]
 fn what_was_noted_beside_the_trace_holds() {
     let here = directory("side");
     let trace = here.join("own.xz");
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    std::fs::copy(format!("{root}/{DESK}"), &trace).expect("there is room");
+    std::fs::copy(format!("{root}/{DESK}"), &trace).expect("the file can be written");
     let side = here.join("own.xz.side.json");
     let noted = |kernel: &str| {
         format!(
@@ -152,7 +152,7 @@ fn what_was_noted_beside_the_trace_holds() {
               {{"tid": 28574, "policy": "batch", "allowed": "1", "groups": ["v1:/", "v2:/"]}}]}}"#
         )
     };
-    std::fs::write(&side, noted("6.12.3-lab")).expect("there is room");
+    std::fs::write(&side, noted("6.12.3-lab")).expect("the file can be written");
     let own = trace.display().to_string();
     let run = |more: &[&str]| {
         let mut arguments = vec![own.as_str(), "--seeds", "2", "--format", "json"];
@@ -160,11 +160,15 @@ fn what_was_noted_beside_the_trace_holds() {
         let output = replay(&arguments);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("valid JSON");
         (answer, said)
     };
     let (with, said) = run(&["-s", "cfs@2.6.32"]);
-    assert!(said.contains("own.xz.side.json says") && said.contains("--side none"), "{said}");
+    assert!(
+        said.contains("own.xz.side.json, which is next to the trace")
+            && said.contains("--side none"),
+        "{said}"
+    );
     assert_eq!(with["columns"][1]["name"], "eevdf@6.12");
     let codes = |answer: &serde_json::Value| -> String {
         let all = answer["messages"].as_array().expect("messages").iter();
@@ -175,42 +179,42 @@ fn what_was_noted_beside_the_trace_holds() {
     assert!(said.is_empty(), "{said}");
     assert_eq!(without["columns"][1]["name"], "eevdf@6.18");
     assert!(codes(&without).contains('C'));
-    // The groups decide who waits: the desk's tasks hardly do behind the others.
+    // The groups decide which tasks wait: tasks of the desk hardly wait for the others.
     let wait = |answer: &serde_json::Value, name: &str| {
         let groups = answer["groups"].as_array().expect("groups");
-        let at = groups.iter().position(|group| group["name"] == name).expect("it is there");
+        let at = groups.iter().position(|group| group["name"] == name).expect("the entry exists");
         answer["columns"][1]["groups"][at]["wait"]["median"].as_f64().expect("a number")
     };
     assert!(wait(&with, "video") < 0.7 * wait(&without, "video"));
     let named = side.display().to_string();
     let (same, _) = run(&["--side", &named, "-s", "cfs@2.6.32"]);
     assert_eq!(same["columns"], with["columns"]);
-    // The work as a file has what was noted.
+    // The workload file contains the values of the side file.
     let work = here.join("work.json").display().to_string();
     assert_eq!(replay(&[&own, "--write", &work]).status.code(), Some(0));
-    let work = std::fs::read_to_string(&work).expect("it is there");
+    let work = std::fs::read_to_string(&work).expect("the file exists");
     assert!(work.contains("\"taskgroup\": \"/desk\"") && work.contains("SCHED_BATCH"));
     for (text, wanted) in [
         (noted("6.12").replace("side/1", "side/9"), "\"schema\" is \"schedlab-side/9\""),
         (noted("6.12").replace("\"tid\": 28574, ", ""), "tasks[1].tid"),
         ("{\"schema\": ".into(), "1:"),
     ] {
-        std::fs::write(&side, text).expect("there is room");
+        std::fs::write(&side, text).expect("the file can be written");
         let output = replay(&[&own]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains("own.xz.side.json:") && said.contains(wanted), "{said}");
     }
-    std::fs::remove_dir_all(&here).expect("it can be removed");
+    std::fs::remove_dir_all(&here).expect("the file can be removed");
 }
 
 /// Recordings of all tools, with gaps and without contexts.
 #[test]
 fn every_recording_is_told_of() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces");
-    let mut told = 0;
-    for file in std::fs::read_dir(directory).expect("it is there") {
-        let path = file.expect("it can be read").path();
+    let mut count = 0;
+    for file in std::fs::read_dir(directory).expect("the directory exists") {
+        let path = file.expect("a readable entry").path();
         if path.extension().is_none_or(|ending| ending != "xz") {
             continue;
         }
@@ -222,7 +226,7 @@ fn every_recording_is_told_of() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let said = text(&output);
         assert!(said.contains("sched_switch") && said.contains("span"), "{said}");
-        told += 1;
+        count += 1;
     }
-    assert!(told >= 8, "{told}");
+    assert!(count >= 8, "{count}");
 }

@@ -1,14 +1,11 @@
-//! What figures mean: `explain-metric`, rt-app's log as files, and figures of phases and periods.
+//! Meaning of figures: `explain-metric`, rt-app's logs as files, and figures of phases and periods.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, schedlab};
 use serde_json::Value;
 use std::path::Path;
-use support::{Scratch, schedlab};
 
 fn json(text: &str) -> Value {
-    serde_json::from_str(text).expect("it is JSON")
+    serde_json::from_str(text).expect("valid JSON")
 }
 
 #[test]
@@ -19,7 +16,7 @@ fn a_metric_is_explained_by_any_of_its_names() {
     for part in ["fairness lag p99 (burst_lag_p99)", "unit        ns", "better      less"] {
         assert!(by_id.contains(part), "{by_id}");
     }
-    for label in ["definition", "stands in   JSON burst_lag; table", "example"] {
+    for label in ["definition", "shown in    JSON burst_lag; table", "example"] {
         assert!(by_id.contains(label), "{by_id}");
     }
     let all = schedlab(&["explain-metric"]).good();
@@ -33,7 +30,7 @@ fn a_metric_is_explained_by_any_of_its_names() {
     ]);
 }
 
-/// Every row of the table can be asked for as it stands there.
+/// Every row of the table can be explained by its title.
 #[test]
 fn every_row_of_the_table_is_explained() {
     let args = ["run", "examples/server.json", "--machine", "z800-2x6", "-s", "cfs"];
@@ -42,7 +39,7 @@ fn every_row_of_the_table_is_explained() {
     let rows: Vec<&str> = rows.take_while(|line| line.contains("  ")).collect();
     assert!(rows.len() > 15, "{table}");
     for row in rows {
-        let title = row.split("  ").next().expect("it has a label");
+        let title = row.split("  ").next().expect("a label");
         let text = schedlab(&["explain-metric", title]).good();
         assert!(text.contains("  example"), "{title}: {text}");
     }
@@ -65,23 +62,24 @@ fn rt_apps_log_is_a_file_a_thread() {
         line.split_whitespace().map(|column| column.parse().expect("a number")).collect()
     };
     for scheduler in ["cfs@2.6.32", "o_n@2.4.19"] {
-        let a = read(&format!("{scheduler}/rt-app-a-0.log")).expect("it was written");
+        let a = read(&format!("{scheduler}/rt-app-a-0.log")).expect("the file was written");
         let mut lines = a.lines();
-        let head: Vec<&str> = lines.next().expect("it has a head").split_whitespace().collect();
+        let head: Vec<&str> = lines.next().expect("a heading").split_whitespace().collect();
         assert_eq!((head[0], head[10]), ("idx", "wu_lat"));
         let rows: Vec<Vec<i64>> = lines.map(numbers).collect();
         assert_eq!(rows.len(), 3, "{a}");
         // idx, perf, run, period, start, end, rel_st, slack, c_duration, c_period, wu_lat.
         assert_eq!(rows[1], [0, 2000, 2000, 10_000, 10_000, 20_000, 10_000, 8000, 2000, 10_000, 0]);
         for number in [1, 2] {
-            let b =
-                read(&format!("{scheduler}/rt-app-_.._b-{number}.log")).expect("it was written");
+            let b = read(&format!("{scheduler}/rt-app-_.._b-{number}.log"))
+                .expect("the file was written");
             assert_eq!(b.lines().count(), 2, "{b}");
         }
     }
-    // Again, over its own files; but over nothing else.
+    // Its own files are overwritten, and no others.
     schedlab(&args).good();
-    std::fs::write(Path::new(&logs).join("cfs@2.6.32/rt-app-a-0.log"), "my own").expect("room");
+    std::fs::write(Path::new(&logs).join("cfs@2.6.32/rt-app-a-0.log"), "my own")
+        .expect("the file can be written");
     schedlab(&args).error(&["--rt-app-log", "rt-app-a-0.log", "not a log of rt-app"]);
     schedlab(&["run", &file, "-s", "cfs", "--rt-app-log", &file]).error(&["--rt-app-log", &file]);
 }
@@ -133,7 +131,7 @@ fn what_of_latencies_is_leaving_idle_states_is_said() {
     assert!(part > whole * 9 / 10 && part < whole, "{part} of {whole}");
     assert_eq!(ns("/idle_exit/count"), ns("/wakeup_latency/count"));
     assert!(ns("/idle_exit/sum_ns") < ns("/wakeup_latency/sum_ns"));
-    // Where nothing takes time there is nothing to say.
+    // A machine without costs has no such row.
     let plain = schedlab(&["run", "examples/server.json", "-s", "cfs"]).good();
     assert!(!plain.contains("idle states"), "{plain}");
 }

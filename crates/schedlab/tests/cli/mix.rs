@@ -1,21 +1,18 @@
-//! `schedlab bench mix`, typed as users type it.
+//! `schedlab bench mix`, as users type it.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, schedlab};
 use serde_json::Value;
-use support::{Scratch, schedlab};
 
-fn mix(more: &[&str]) -> support::Ran {
+fn mix(more: &[&str]) -> crate::support::Outcome {
     schedlab(&[&["bench", "mix", "--scheduler=o_1"], more].concat())
 }
 
 fn json(more: &[&str]) -> Value {
     let text = mix(&[more, &["--format=json"]].concat()).good();
-    serde_json::from_str(&text).expect("it is JSON")
+    serde_json::from_str(&text).expect("valid JSON")
 }
 
-/// The words of a command line, as a shell takes it apart.
+/// Splits a command line into words, as a shell does.
 fn words(line: &str) -> Vec<&str> {
     let in_quotes = line.split('"').enumerate();
     let words = in_quotes.flat_map(|(number, part)| match number % 2 {
@@ -27,8 +24,8 @@ fn words(line: &str) -> Vec<&str> {
 
 #[test]
 fn the_examples_of_the_page_work_when_pasted() {
-    let page = std::fs::read_to_string(support::root().join("docs/benchmarks/mix.md"))
-        .expect("it is there");
+    let page = std::fs::read_to_string(crate::support::root().join("docs/benchmarks/mix.md"))
+        .expect("the file exists");
     let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let lines: Vec<&str> = blocks.flat_map(str::lines).collect();
     assert!(lines.len() >= 5, "{lines:?}");
@@ -60,7 +57,7 @@ fn each_member_prints_under_its_name_and_there_is_one_table() {
 fn a_member_alone_is_what_it_is_without_a_mix() {
     let alone =
         schedlab(&["bench", "editor", "2", "--time=5", "--scheduler=o_1", "--format=json"]).good();
-    let alone: Value = serde_json::from_str(&alone).expect("it is JSON");
+    let alone: Value = serde_json::from_str(&alone).expect("valid JSON");
     let mixed = json(&["editor 2 --time 5"]);
     let figures = |report: &Value| -> Vec<Value> {
         let figures = report["points"][0]["figures"].as_array().cloned().unwrap_or_default();
@@ -76,7 +73,7 @@ fn a_member_alone_is_what_it_is_without_a_mix() {
     };
     assert_eq!(figures(&alone).len(), 3);
     assert_eq!(figures(&alone), figures(&mixed));
-    // Later, it draws the same: its clock begins when it does.
+    // A later start draws the same numbers: its clock starts with it.
     assert_eq!(figures(&alone), figures(&json(&["editor 2 --time 5 --start 3"])));
 }
 
@@ -84,12 +81,13 @@ fn a_member_alone_is_what_it_is_without_a_mix() {
 fn the_others_go_on_when_a_member_is_over() {
     let report = json(&["short=li --count 1 --time 2", "long=li --count 1 --time 6"]);
     let share = |name: &str| {
-        let figures = report["points"][0]["figures"].as_array().expect("there are some");
+        let figures = report["points"][0]["figures"].as_array().expect("a list");
         let name = format!("{name}: share of the CPUs");
-        let figure = figures.iter().find(|figure| figure["name"] == *name).expect("it is there");
-        figure["mean"].as_f64().expect("it is a number")
+        let figure =
+            figures.iter().find(|figure| figure["name"] == *name).expect("the entry exists");
+        figure["mean"].as_f64().expect("a number")
     };
-    // Half of two seconds; and of six seconds the half of two, and four.
+    // Half of two seconds; and out of six seconds, half of two, and four.
     assert!((share("short") - 50.0).abs() < 6.0, "{}", share("short"));
     assert!((share("long") - 100.0 * 5.0 / 6.0).abs() < 3.0, "{}", share("long"));
 }
@@ -99,10 +97,10 @@ fn nice_policy_affinity_and_groups_are_those_of_the_member() {
     let share = |member: &str, scheduler: &str, cpus: &str| {
         let args =
             ["bench", "mix", member, "li --count 1 --time 4", "--format=json", scheduler, cpus];
-        let report: Value = serde_json::from_str(&schedlab(&args).good()).expect("it is JSON");
-        let figures = report["points"][0]["figures"].as_array().expect("there are some").clone();
+        let report: Value = serde_json::from_str(&schedlab(&args).good()).expect("valid JSON");
+        let figures = report["points"][0]["figures"].as_array().expect("a list").clone();
         let of_it = figures.iter().find(|figure| figure["name"] == "it: share of the CPUs");
-        of_it.expect("it is there")["mean"].as_f64().expect("it is a number")
+        of_it.expect("the entry exists")["mean"].as_f64().expect("a number")
     };
     let cfs = |member: &str| {
         share(&format!("it=li --count 1 --time 4 {member}"), "--scheduler=cfs", "--cpus=1")
@@ -130,7 +128,7 @@ fn lists_of_any_member_make_a_curve() {
     let report = json(&["editor --time 1 --sleep 50,100", "li --time 1 --affinity 0,all"]);
     let swept: Vec<&str> = report["swept"]
         .as_array()
-        .expect("there are some")
+        .expect("a list")
         .iter()
         .filter_map(|place| report["parameters"][place.as_u64()? as usize]["name"].as_str())
         .collect();
@@ -180,7 +178,7 @@ fn the_help_tells_of_it() {
     assert!(mix(&["game --help"]).good().contains("--vsync"));
 }
 
-/// Both have the same parameters: only the benchmark's name tells them apart.
+/// Both have the same parameters: only the name of the benchmark differs.
 #[test]
 fn results_of_other_members_are_not_taken() {
     let scratch = Scratch::new("mix-members");

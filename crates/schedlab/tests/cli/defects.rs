@@ -1,40 +1,37 @@
-//! Inputs that the program once treated badly, and how they must come out (`tests/defects`).
+//! Inputs that the program once mishandled, and their correct results (`tests/defects`).
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Outcome, schedlab};
 use serde_json::Value;
-use support::{Ran, schedlab};
 
 /// Runs `schedlab run tests/defects/FILE ARGS`.
-fn run(file: &str, args: &[&str]) -> Ran {
+fn run(file: &str, args: &[&str]) -> Outcome {
     let file = format!("tests/defects/{file}");
     let mut all = vec!["run", file.as_str()];
     all.extend(args);
     schedlab(&all)
 }
 
-/// `schedlab run tests/defects/FILE ARGS` must fail with a message that has all of `parts`.
+/// Asserts that `schedlab run tests/defects/FILE ARGS` fails with a message with all of `parts`.
 #[track_caller]
 fn run_error(file: &str, args: &[&str], parts: &[&str]) -> String {
     run(file, args).error(parts)
 }
 
 fn json(text: &str) -> Value {
-    serde_json::from_str(text).expect("it is JSON")
+    serde_json::from_str(text).expect("valid JSON")
 }
 
-/// The first run of the document that this prints.
+/// Returns the first run of the document that it prints.
 fn first_run(file: &str, args: &[&str]) -> Value {
     let mut all = vec!["--format", "json"];
     all.extend(args);
     json(&run(file, &all).good())["runs"][0].clone()
 }
 
-/// The first slices: task, from, to, ms.
+/// Returns the first slices: task, from, to, ms.
 fn slices(run: &Value, count: usize) -> Vec<(u64, u64, u64)> {
     let row = |row: &Value| {
-        let number = |at: usize| row[at].as_u64().expect("it is a number");
+        let number = |at: usize| row[at].as_u64().expect("a number");
         (number(3), number(1) / 1_000_000, number(2) / 1_000_000)
     };
     run["slices"].as_array().expect("they are recorded").iter().take(count).map(row).collect()
@@ -55,7 +52,7 @@ fn deadline_tasks_that_start_at_time_0_have_their_budgets_at_once() {
         of_d.map(|(_, from, to)| (from, to)).take(count).collect::<Vec<_>>()
     };
     assert_eq!(of_d("1000", 3), [(0, 2), (10, 12), (20, 22)]);
-    // Charged at ticks of 4 ms: what was overrun at first is paid back.
+    // Charged at ticks of 4 ms: an early overrun is paid back.
     assert_eq!(of_d("250", 3), [(0, 4), (10, 12), (30, 32)]);
 }
 
@@ -91,7 +88,7 @@ fn what_the_kernel_refuses_is_told_everywhere() {
         let in_force = if file == "dl-fork.json" { "SCHED_DEADLINE" } else { "SCHED_OTHER" };
         assert_eq!(task["policy"], in_force, "{file}");
     }
-    // A task that is not forked is not there.
+    // A task that is not forked does not exist.
     let run = first_run("dl-fork.json", &["-s", "eevdf"]);
     assert_eq!(run["tasks"].as_array().map(Vec::len), Some(1));
 }
@@ -113,7 +110,7 @@ fn memrun_counts_bytes_in_all() {
 
 #[test]
 fn what_rt_app_runs_runs() {
-    // Server: three waits of three clients' hand-overs, and it hands back.
+    // Server: waits three times for three clients' hand-overs, and hands back.
     let run = first_run("sync-held.json", &["-s", "cfs"]);
     let cpu_ns = |task: usize| run["tasks"][task]["cpu_ns"].as_u64();
     assert_eq!((cpu_ns(0), cpu_ns(1)), (Some(900_000), Some(900_000)));
@@ -147,7 +144,7 @@ fn what_takes_long_is_told_before() {
     use std::process::Command;
     let first_words = |args: &[&str]| {
         let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
-            .current_dir(support::root())
+            .current_dir(crate::support::root())
             .args(args)
             .stderr(std::process::Stdio::piped())
             .stdout(std::process::Stdio::null())
@@ -158,7 +155,7 @@ fn what_takes_long_is_told_before() {
         let read = std::io::BufRead::read_line(&mut std::io::BufReader::new(stderr), &mut line);
         child.kill().expect("it has not ended");
         child.wait().expect("it is a child");
-        read.expect("it is text");
+        read.expect("valid text");
         line
     };
     let line = first_words(&["run", "tests/defects/huge-times.json", "-s", "cfs"]);
@@ -171,16 +168,16 @@ fn what_takes_long_is_told_before() {
 
 #[test]
 fn a_file_that_is_no_result_is_never_written_over() {
-    let scratch = support::Scratch::new("lost");
-    let read = |path: &str| std::fs::read_to_string(path).expect("it is there");
-    let one_line = include_str!("../../../tests/defects/one-line.json").trim_end();
-    let two = include_str!("../../../tests/defects/two.json");
+    let scratch = crate::support::Scratch::new("lost");
+    let read = |path: &str| std::fs::read_to_string(path).expect("the file exists");
+    let one_line = include_str!("../../../../tests/defects/one-line.json").trim_end();
+    let two = include_str!("../../../../tests/defects/two.json");
     for text in [one_line, two, "{", "{\"schema\":", "{\"schema\":\"other/1\"", "note"] {
         let file = scratch.file("x.json", text);
         let args = ["bench", "yield", "--hogs=1", "--seconds=1", "--scheduler=o_1"];
         let ran = schedlab(&[&args[..], &["--resume", &file]].concat());
         if "{\"schema\":\"".starts_with(text) {
-            // The beginning of a first line, which was cut.
+            // The beginning of a truncated first line.
             ran.good();
             continue;
         }
@@ -194,19 +191,19 @@ fn a_file_that_is_no_result_is_never_written_over() {
         &["run", "tests/defects/two.json", "-s=cfs", "--plan-out", &file],
     ];
     for args in lost {
-        schedlab(args).error(&["y.json is there and is not"]);
+        schedlab(args).error(&["y.json exists and is not"]);
         assert_eq!(read(&file), two, "{args:?}");
     }
     let sweep = ["bench", "yield", "--hogs=1,2", "--seconds=1", "--scheduler=o_1", "--plot"];
     schedlab(&[&sweep[..], &[&file]].concat()).error(&["y.json: name a file that ends in .svg"]);
     assert_eq!(read(&file), two);
     let drawn = scratch.file("y.svg", two);
-    schedlab(&[&sweep[..], &[&drawn]].concat()).error(&["y.svg is there and is not"]);
+    schedlab(&[&sweep[..], &[&drawn]].concat()).error(&["y.svg exists and is not"]);
     assert_eq!(read(&drawn), two);
     let page = scratch.file("index.html", "<p>mine</p>");
     let directory = scratch.path();
     let ran = schedlab(&["papers", "IB-1", "--report", &directory]);
-    ran.error(&["index.html is there and is not of an earlier report"]);
+    ran.error(&["index.html exists and is not part of an earlier report"]);
     assert_eq!(read(&page), "<p>mine</p>");
 }
 
@@ -220,7 +217,7 @@ fn a_deadlock_under_one_scheduler_leaves_the_others_their_columns() {
     );
     let table = ran.good();
     assert!(table.contains("fcfs") && table.contains("cfs\n"), "{table}");
-    // Under all of them it is an error, which does not take other workloads along.
+    // If all schedulers fail it is an error, and other workloads still run.
     let file = "tests/defects/deadlock-under-one.json";
     schedlab(&["run", file, "-s", "cfs"]).error(&["no task can ever run again"]);
     let ran = schedlab(&["run", file, "tests/defects/two.json", "-s", "cfs"]);
@@ -230,7 +227,7 @@ fn a_deadlock_under_one_scheduler_leaves_the_others_their_columns() {
 
 #[test]
 fn no_control_character_reaches_the_terminal() {
-    let scratch = support::Scratch::new("escapes");
+    let scratch = crate::support::Scratch::new("escapes");
     let evil = "\u{1b}[31mRED\u{1b}[2J\u{9b}5m\u{7f}\u{7}";
     let text = format!(
         r#"{{"tasks": {{"{evil}": {{"run": 1000}}, "b": {{"run": 5}}}}, "global": {{"duration": 1}}}}"#
@@ -286,25 +283,25 @@ fn no_control_character_reaches_the_terminal() {
     .collect();
     for command in commands {
         let args: Vec<&str> = command.iter().map(String::as_str).collect();
-        let Ran { stdout, stderr, .. } = schedlab(&args);
+        let Outcome { stdout, stderr, .. } = schedlab(&args);
         let control = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
         assert!(!stdout.contains(control), "{args:?}: {stdout:?}");
         assert!(!stderr.contains(control), "{args:?}: {stderr:?}");
         assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
     }
-    // A name in a document is the same when it is read again.
+    // A name survives writing and reading a document.
     let document = json(&schedlab(&["run", &named, "-s", "cfs", "--format", "json"]).good());
     assert_eq!(document["runs"][0]["tasks"][0]["key"], evil);
 }
 
 #[test]
 fn memory_stays_bounded_where_who_ran_when_is_recorded() {
-    // 4,000,000 slices are kept at most; here there would be more.
+    // At most 4,000,000 slices are kept; here there would be more.
     let long = ["-s", "cfs", "-c", "2", "-d", "4.2"];
     let ran = run("many-slices.json", &[&long[..], &["--timeline"]].concat());
     assert!(ran.stdout.contains("CPU use"), "{}", ran.stdout);
     ran.error(&["who ran when was not recorded", "--from", "--timeline: the slices"]);
-    // A part of it can be drawn.
+    // A part can be drawn.
     let part = ["-s", "cfs", "-c", "2", "--timeline", "--from", "0.5", "--to", "0.50001"];
     let picture = run("many-slices.json", &part).good();
     assert!(picture.contains("one column"), "{picture}");
@@ -328,14 +325,14 @@ fn messages_of_other_files_are_as_good_as_those_of_workloads() {
     );
     machine("empty", &["empty.machine.json: the file is empty"]);
     let mix = ["bench", "mix", "--file", "tests/defects/unfinished.mix", "--scheduler", "o_1"];
-    let parts = ["unfinished.mix:1: a quote (') is opened and not closed", "schedlab bench mix"];
+    let parts = ["unfinished.mix:1: a quote (') is not closed", "schedlab bench mix"];
     schedlab(&mix).error(&parts);
     let begun = std::time::Instant::now();
     schedlab(&["calibrate", "tests/defects/unknown-figure.calibration.toml"])
         .error(&["there is no figure \"foo\"; the figures are time, messages a second"]);
-    assert!(begun.elapsed().as_secs() < 2, "it is found before anything is simulated");
+    assert!(begun.elapsed().as_secs() < 2, "the error is found before the simulation");
     let table = run("phases-only.json", &["-s", "cfs"]).good();
-    // Its rounds are those of a phase that loops: 10 ms each, of 5 s.
+    // Its rounds are the rounds of a looping phase: 10 ms each, over 5 s.
     assert!(table.contains("throughput               99.8 /s"), "{table}");
 }
 
@@ -354,8 +351,8 @@ fn settings_of_one_scheduler_are_a_column_of_their_own() {
     ran.good();
     run_error("naps.json", &["-s", "eevdf[x=1]"], &["x is no tunable of eevdf@6.18"]);
     run_error("naps.json", &["-s", "eevdf[x"], &["there is no ] at the end"]);
-    // A plan keeps them.
-    let scratch = support::Scratch::new("settings");
+    // A plan keeps the names.
+    let scratch = crate::support::Scratch::new("settings");
     let plan = format!("{}/plan.json", scratch.path());
     let file = "tests/defects/naps.json";
     schedlab(&["run", file, "-s", "eevdf[DELAY_DEQUEUE=0]", "--plan-out", &plan]).good();
@@ -363,8 +360,8 @@ fn settings_of_one_scheduler_are_a_column_of_their_own() {
     assert_eq!(document["runs"][0]["scheduler"]["set"][0]["value"], 0);
 }
 
-/// A CPU whose real-time tasks had used up their runtime counted them among its running ones;
-/// balancing took its only ordinary task, which was pushed back, and so on without end.
+/// A CPU whose real-time tasks had used up their runtime counted them as running; load balancing
+/// moved its only ordinary task away, which was pushed back, and so on forever.
 #[test]
 fn real_time_tasks_without_runtime_do_not_make_balancing_endless() {
     for cpus in ["3", "4"] {
@@ -382,7 +379,7 @@ fn a_core_may_have_more_threads_than_its_power_has_parts() {
     }
 }
 
-/// Names are other people's text.
+/// Names are untrusted text.
 #[test]
 fn explanations_move_no_cursor() {
     let file = "tests/defects/names.json";

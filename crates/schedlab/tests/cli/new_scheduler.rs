@@ -1,20 +1,20 @@
-//! `schedlab new-scheduler`: the package it writes compiles; nothing that is there is touched.
+//! `schedlab new-scheduler`: its package compiles, and existing files are not touched.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// An empty directory, which lies in this clone.
+/// Makes an empty directory within this clone.
 fn directory(name: &str) -> PathBuf {
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let directory = crate::support::root().join("target/tmp").join(name);
     let _ = fs::remove_dir_all(&directory);
-    fs::create_dir_all(&directory).expect("it can be made");
+    fs::create_dir_all(&directory).expect("the directory can be made");
     directory
 }
 
 fn schedlab(directory: &PathBuf, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
-    command.args(args).current_dir(directory).output().expect("it starts")
+    command.args(args).current_dir(directory).output().expect("the program starts")
 }
 
 #[test]
@@ -36,8 +36,8 @@ fn the_package_that_it_writes_passes_cargo_check() {
     let checked = Command::new(env!("CARGO"))
         .args(["check", "--offline", "--quiet", "--all-targets"])
         .current_dir(&package)
-        // Where this was built: what it needs has been checked there before, by clippy.
-        .env("CARGO_TARGET_DIR", directory.join("../.."))
+        // The target directory of this build, where clippy has already checked the dependencies.
+        .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."))
         .output()
         .expect("cargo starts");
     let said = String::from_utf8_lossy(&checked.stderr);
@@ -45,17 +45,17 @@ fn the_package_that_it_writes_passes_cargo_check() {
     let again = schedlab(&directory, &["new-scheduler", "my_own"]);
     assert_eq!(again.status.code(), Some(2));
     let said = String::from_utf8_lossy(&again.stderr);
-    assert!(said.contains("my_own: it is there already"), "{said}");
+    assert!(said.contains("my_own: it already exists"), "{said}");
 }
 
 #[test]
 fn what_cannot_be_is_refused_and_nothing_is_written() {
     let directory = directory("no-scheduler");
     let cases: [(&[&str], &str); 4] = [
-        (&["new-scheduler", "cfs"], "a scheduler of that name"),
+        (&["new-scheduler", "cfs"], "a scheduler of this name"),
         (&["new-scheduler", "My-Own"], "small letters"),
         (&["new-scheduler", "../up"], "small letters"),
-        (&["new-scheduler", "mine", "--schedlab", "."], "no clone of schedlab"),
+        (&["new-scheduler", "mine", "--schedlab", "."], "not a clone of schedlab"),
     ];
     for (args, part) in cases {
         let done = schedlab(&directory, args);
@@ -63,5 +63,5 @@ fn what_cannot_be_is_refused_and_nothing_is_written() {
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(said.contains(part), "{said}");
     }
-    assert_eq!(fs::read_dir(&directory).expect("it is there").count(), 0);
+    assert_eq!(fs::read_dir(&directory).expect("the directory exists").count(), 0);
 }

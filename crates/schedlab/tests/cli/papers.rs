@@ -1,15 +1,12 @@
-//! `schedlab papers`, typed as users type it.
+//! `schedlab papers`, as users type it.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, schedlab};
 use std::fs;
-use support::{Scratch, schedlab};
 
 const TARGETS: &str =
     "id,case,quantity,unit,low,high,published\nX-1,two hogs,ratio,,1.2,1.3,1.25\n";
 
-/// A tenth of a second of two loops.
+/// Experiment with two loops.
 const HOGS: &str = r#"id = "X-1"
 title = "Two hogs"
 source = "a test"
@@ -32,7 +29,7 @@ y = "ratio"
 series = [{ name = "simulated", x = [1], y = "ratio" }, { name = "published", x = [1], published = [1.25] }]
 "#;
 
-/// A directory of experiments: one, with `text`.
+/// Makes a directory with one experiment, `text`.
 fn directory(name: &str, text: &str) -> Scratch {
     let scratch = Scratch::new(name);
     scratch.file("hogs.toml", text);
@@ -127,7 +124,7 @@ fn mistakes_in_files_are_told_with_file_and_place() {
         "\"x\" is not a number",
     ]);
     let empty = Scratch::new("papers-empty");
-    schedlab(&["papers", "--from", &empty.path()]).error(&["there is no experiment"]);
+    schedlab(&["papers", "--from", &empty.path()]).error(&["it contains no experiment"]);
     schedlab(&["papers", "--from", "/nonexistent"]).error(&["/nonexistent"]);
 }
 
@@ -153,14 +150,16 @@ fn a_report_is_a_page_with_figures_and_tables() {
         assert!(ran.stderr.contains("index.html"), "{}", ran.stderr);
         ran.good();
         let mut names: Vec<String> = fs::read_dir(&report)
-            .expect("it was made")
-            .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
+            .expect("the directory was made")
+            .map(|entry| {
+                entry.expect("a readable entry").file_name().to_string_lossy().into_owned()
+            })
             .collect();
         names.sort();
         assert_eq!(names, ["X-1.conditions.csv", "X-1.csv", "index.html", "verdicts.csv"]);
         names
             .iter()
-            .map(|name| fs::read_to_string(format!("{report}/{name}")).expect("it is text"))
+            .map(|name| fs::read_to_string(format!("{report}/{name}")).expect("valid text"))
             .collect::<Vec<_>>()
     };
     let first = write("a", "1");
@@ -204,12 +203,12 @@ fn a_report_that_cannot_be_written_is_told_and_leaves_nothing_behind() {
     let scratch = Scratch::new("papers-unwritable");
     let file = scratch.file("file", "kept");
     schedlab(&["papers", "--from", &from.path(), "--report", &file]).error(&[&file]);
-    assert_eq!(fs::read_to_string(&file).expect("it is there"), "kept");
+    assert_eq!(fs::read_to_string(&file).expect("the file exists"), "kept");
     scratch.file("report/index.html/in_the_way", "");
     let report = format!("{}/report", scratch.path());
     schedlab(&["papers", "--from", &from.path(), "--report", &report]).error(&["index.html"]);
     let names = fs::read_dir(&report)
-        .expect("it is there")
-        .map(|entry| entry.expect("it can be read").file_name());
+        .expect("the directory exists")
+        .map(|entry| entry.expect("a readable entry").file_name());
     assert!(names.into_iter().all(|name| !name.to_string_lossy().ends_with(".tmp")));
 }

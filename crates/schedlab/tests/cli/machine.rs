@@ -1,8 +1,6 @@
-//! `--machine`, as a user meets it.
+//! `--machine`, as users type it.
 
-mod support;
-
-use support::{Scratch, schedlab};
+use crate::support::{Scratch, schedlab};
 
 #[test]
 fn machines_are_listed_and_domains_shown() {

@@ -1,21 +1,18 @@
-//! `schedlab bench`, typed as users type it.
+//! `schedlab bench`, as users type it.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, ran, schedlab};
 use serde_json::Value;
-use support::{Scratch, command, ran, schedlab};
 
 /// A benchmark that takes no time, and two schedulers.
 const SMALL: [&str; 6] = ["bench", "hackbench", "--fds=2", "--loops=4", "--scheduler", "o_n,o_1"];
 
-/// Runs it with `more`, where characters are those of `locale`.
-fn run_in(locale: &str, more: &[&str]) -> support::Ran {
+/// Runs it with `more`, with the characters of `locale`.
+fn run_in(locale: &str, more: &[&str]) -> crate::support::Outcome {
     let mut command = command(&[&SMALL, more].concat());
     ran(command.env("LC_ALL", locale).env("COLUMNS", "80").output().expect("the program starts"))
 }
 
-fn run(more: &[&str]) -> support::Ran {
+fn run(more: &[&str]) -> crate::support::Outcome {
     run_in("C", more)
 }
 
@@ -68,7 +65,7 @@ fn a_sweep_can_be_a_picture() {
     let scratch = Scratch::new("bench-plot");
     let file = format!("{}/plot.svg", scratch.path());
     run(&["--groups", "1,2", "--pipe=false,true", "--plot", &file]).good();
-    let svg = std::fs::read_to_string(file).expect("it was drawn");
+    let svg = std::fs::read_to_string(file).expect("the picture was drawn");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
     assert_eq!(svg.matches("<polyline").count(), 4);
     assert!(svg.contains(">o_1@2.6.0, pipe true</text>"));
@@ -79,7 +76,7 @@ fn json_and_csv_tell_everything() {
     let report: Value = serde_json::from_str(
         &run(&["--groups", "1,2", "--repeat=3", "--seed=7", "--format=json"]).good(),
     )
-    .expect("it is JSON");
+    .expect("valid JSON");
     assert_eq!(report["schema"], "schedlab-bench/1");
     assert_eq!(report["seeds"], serde_json::json!([7, 8, 9]));
     assert_eq!(report["points"].as_array().map(Vec::len), Some(4));
@@ -103,11 +100,11 @@ fn interrupted_or_on_one_core_it_gives_the_same_bytes() {
     let with = |more: &[&str]| run(&[&sweep, more].concat());
     let expected = with(&["--cores=1"]).good();
     assert_eq!(with(&["--cores=3", "--save", &file]).good(), expected);
-    let text = std::fs::read_to_string(&file).expect("it was saved");
+    let text = std::fs::read_to_string(&file).expect("the results were saved");
     assert_eq!(text.lines().count(), 1 + 24);
-    std::fs::write(&file, &text[..text.len() / 2]).expect("it can be cut off");
+    std::fs::write(&file, &text[..text.len() / 2]).expect("the file can be cut off");
     assert_eq!(with(&["--resume", &file]).good(), expected);
-    assert_eq!(std::fs::read_to_string(&file).expect("it is there").lines().count(), 1 + 24);
+    assert_eq!(std::fs::read_to_string(&file).expect("the file exists").lines().count(), 1 + 24);
     assert_eq!(with(&["--resume", &file]).good(), expected);
     with(&["--save", &file]).error(&["is there already; go on with it by --resume"]);
     with(&["--resume", &file, "--cpus=2"])
@@ -129,10 +126,10 @@ fn what_cannot_be_done_is_said() {
     run(&["--machine", "nowhere"]).error(&["nowhere"]);
     run(&["--set", "sched_latency_ns=1"])
         .error(&["sched_latency_ns is no tunable of any of the schedulers"]);
-    run(&["--plot", "x.svg"]).error(&["--plot: there is one point only"]);
+    run(&["--plot", "x.svg"]).error(&["--plot: there is only one point"]);
     run(&["--groups=1,2", "--plot", "no/such/directory/x.svg"])
-        .error(&["no/such/directory/x.svg: there is no directory no/such/directory"]);
-    run(&["--groups=1,2", "--plot", "examples"]).error(&["examples: that is a directory"]);
+        .error(&["no/such/directory/x.svg: the directory no/such/directory does not exist"]);
+    run(&["--groups=1,2", "--plot", "examples"]).error(&["examples: this is a directory"]);
     run(&["--figure", "tme"]).error(&["there is no figure \"tme\"; did you mean \"time\"?"]);
     run(&["--groups=1,2", "--duration=0.000001"]).error(&["ended before there was a result"]);
     run(&["--groups=1..2000", "--datasize=1..2000"]).error(&["4000000 runs are more than"]);

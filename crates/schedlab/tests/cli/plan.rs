@@ -1,11 +1,8 @@
-//! `--plan-out` and what runs a plan, typed as users type it.
+//! `--plan-out` and the commands that run a plan, as users type them.
 
-#[allow(dead_code)]
-mod support;
+use crate::support::{Scratch, schedlab};
 
-use support::{Scratch, schedlab};
-
-/// What `command` prints, and what the plan prints that it writes.
+/// Returns the output of `command`, and that of the plan that it writes.
 fn both(scratch: &Scratch, command: &[&str], runs: &[&str], shown: &[&str]) -> [String; 2] {
     let plan = format!("{}/plan.json", scratch.path());
     let direct = schedlab(&[command, shown].concat()).good();
@@ -52,7 +49,7 @@ fn a_machine_file_stands_in_the_plan() {
     let command = ["run", "examples/desktop.json", "-s", "o_1", "--machine", &machine];
     let direct = schedlab(&command).good();
     schedlab(&[&command[..], &["--plan-out", &plan]].concat()).good();
-    std::fs::remove_file(&machine).expect("it is there");
+    std::fs::remove_file(&machine).expect("the file exists");
     assert_eq!(schedlab(&["run", &plan]).good(), direct);
 }
 
@@ -65,10 +62,10 @@ fn options_that_contradict_a_plan_are_refused_and_others_are_not() {
     schedlab(&["bench", "hackbench", "1", "--plan-out", &bench]).good();
     for option in [&["--cpus", "2"][..], &["--seed", "1"], &["--at", "1s stop x"], &["-s", "cfs"]] {
         let message = schedlab(&[&["run", &plan][..], option].concat()).error(&[]);
-        assert!(message.contains("is a plan, which says what is run"), "{message}");
+        assert!(message.contains("is a plan, which describes the whole run"), "{message}");
     }
     let message = schedlab(&["bench", "plan", &bench, "--repeat", "1"]).error(&[]);
-    assert!(message.contains("--repeat cannot be given beside it"), "{message}");
+    assert!(message.contains("--repeat cannot change it"), "{message}");
     schedlab(&["run", &plan, "--format", "csv", "--tasks"]).good();
     let message = schedlab(&["run", &bench]).error(&[]);
     assert!(message.contains("schedlab bench plan"), "{message}");
@@ -99,11 +96,11 @@ fn a_mistake_in_a_plan_is_reported_with_the_plans_name() {
     let at = ["--at", "1s renice * 5"];
     let run = ["run", "examples/desktop.json", "-s", "o_1", "--plan-out", &plan];
     schedlab(&[&run[..], &at].concat()).good();
-    let text = std::fs::read_to_string(&plan).expect("it was written");
+    let text = std::fs::read_to_string(&plan).expect("the file was written");
     for (from, to, part) in [
         ("o_1@2.6.0", "o_2", "p.json: there is no scheduler \"o_2\""),
         ("1s renice", "1s renise", "in the plan "),
-        // No name in a file commands the terminal.
+        // No name in a file can control the terminal.
         ("o_1@2.6.0", "o\\u001b[31m", "no scheduler \"o\\u{1b}[31m\""),
     ] {
         let wrong = scratch.file("p.json", text.replace(from, to));
@@ -112,7 +109,7 @@ fn a_mistake_in_a_plan_is_reported_with_the_plans_name() {
     }
     let bench = format!("{}/b.json", scratch.path());
     schedlab(&["bench", "hackbench", "1", "--plan-out", &bench]).good();
-    let text = std::fs::read_to_string(&bench).expect("it was written");
+    let text = std::fs::read_to_string(&bench).expect("the file was written");
     let wrong = scratch.file("b.json", text.replace("\"groups\"", "\"grups\""));
     schedlab(&["bench", "plan", &wrong]).error(&["b.json: --grups: hackbench has no such"]);
 }
@@ -120,13 +117,13 @@ fn a_mistake_in_a_plan_is_reported_with_the_plans_name() {
 #[test]
 fn what_is_not_a_plan_is_not_written_over() {
     let scratch = Scratch::new("plan-over");
-    let text = std::fs::read_to_string(support::root().join("examples/desktop.json"));
-    let text = text.expect("it is there");
+    let text = std::fs::read_to_string(crate::support::root().join("examples/desktop.json"));
+    let text = text.expect("the file exists");
     let workload = scratch.file("w.json", &text);
     for command in [&["run", workload.as_str(), "-s", "o_1"][..], &["bench", "hackbench", "1"]] {
         let command = [command, &["--plan-out", &workload]].concat();
-        schedlab(&command).error(&["w.json is there and is not a plan"]);
-        assert_eq!(std::fs::read_to_string(&workload).expect("it is there"), text);
+        schedlab(&command).error(&["w.json exists and is not a plan"]);
+        assert_eq!(std::fs::read_to_string(&workload).expect("the file exists"), text);
     }
     let plan = scratch.file("p.json", "");
     for _ in 0..2 {

@@ -1,22 +1,21 @@
-//! `schedlab verify` and `schedlab list`, typed as users type them.
+//! `schedlab verify` and `schedlab list`, as users type them.
 
-#[allow(dead_code)]
-mod support;
-
+use crate::support::{Scratch, command, root, schedlab};
 use std::io::Read;
 use std::process::Stdio;
-use support::{Scratch, command, root, schedlab};
 
 fn golden(name: &str) -> Vec<u8> {
     let path = root().join("tests/golden/round_robin").join(name);
-    schedlab_lab::compressed::read(&path, 1 << 30).expect("it is there")
+    schedlab_lab::compressed::read(&path, 1 << 30).expect("the entry exists")
 }
 
-/// The name of some golden file of round robin.
+/// Returns the name of a golden file of round robin.
 fn some_golden() -> String {
     let mut names: Vec<String> = std::fs::read_dir(root().join("tests/golden/round_robin"))
-        .expect("it is there")
-        .map(|entry| entry.expect("it can be read").file_name().into_string().expect("it is text"))
+        .expect("the directory exists")
+        .map(|entry| {
+            entry.expect("a readable entry").file_name().into_string().expect("valid text")
+        })
         .collect();
     names.sort();
     names.swap_remove(0)
@@ -27,7 +26,7 @@ fn a_directory_is_searched_and_summed_up() {
     let text = schedlab(&["verify", "tests/golden/round_robin"]).good();
     let agreeing = text.lines().filter(|line| line.starts_with("agrees ")).count();
     assert_eq!(agreeing, 24);
-    let all = text.lines().last().expect("there is a summary");
+    let all = text.lines().last().expect("a summary");
     assert_eq!(all.split_whitespace().collect::<Vec<_>>(), ["all", "24", "24", "100%"]);
     let mut sorted: Vec<&str> = text.lines().take(24).collect();
     sorted.sort_unstable();
@@ -65,7 +64,7 @@ fn a_schedule_that_is_not_met_is_exit_status_1() {
     assert!(ran.stdout.contains("slice 3: expected "), "{}", ran.stdout);
     assert!(ran.stdout.contains(", got "), "{}", ran.stdout);
     assert!(ran.stdout.contains(" 99."), "{}", ran.stdout);
-    // A disagreement does not hide an error, and others are still replayed.
+    // A difference does not hide an error, and other files are still replayed.
     let ran = schedlab(&["verify", &path, "nowhere.json", "tests/golden/round_robin"]);
     assert_eq!(ran.status, 2);
     assert!(ran.stdout.contains("agrees "), "{}", ran.stdout);
@@ -101,9 +100,8 @@ fn what_is_no_golden_schedule_is_exit_status_2() {
         "slices",
         "before it begins",
     ]);
-    // In a directory such files are told of together.
-    schedlab(&["verify", &scratch.path()])
-        .error(&["there is no scheduler rr9", "1 file not replayed"]);
+    // Such files of a directory are reported together.
+    schedlab(&["verify", &scratch.path()]).error(&["has no scheduler rr9", "1 file not replayed"]);
     let empty = Scratch::new("empty");
     empty.file("README.md", "nothing");
     schedlab(&["verify", &empty.path()]).error(&["no .json"]);
@@ -139,14 +137,14 @@ fn list_shows_every_release_and_what_can_be_set() {
     let text = schedlab(&["list"]).good();
     assert!(text.contains("round_robin@1.0"), "{text}");
     assert!(text.contains("reconstructed") && !text.contains("sched_latency_ns"), "{text}");
-    assert!(text.lines().count() < 100, "it is short");
+    assert!(text.lines().count() < 100, "the help is short");
     let text = schedlab(&["list", "cfs"]).good();
     assert!(text.contains("cfs@2.6.32, the default"), "{text}");
     assert!(text.contains("Tunables") && text.contains("sched_latency_ns"), "{text}");
     let one = schedlab(&["list", "round_robin@1.2"]).good();
     assert!(one.contains("round_robin@1.2") && !one.contains("round_robin@1.0"), "{one}");
     let json: serde_json::Value =
-        serde_json::from_str(&schedlab(&["list", "--format", "json"]).good()).expect("it is JSON");
+        serde_json::from_str(&schedlab(&["list", "--format", "json"]).good()).expect("valid JSON");
     let first = &json[0];
     assert_eq!(first["name"], "round_robin@1.0");
     assert_eq!(first["standing"], "checked");
@@ -170,7 +168,7 @@ fn help_is_written_for_people() {
     schedlab(&[]).error(&["Usage"]);
 }
 
-/// A golden file with `change` made to it.
+/// Makes a golden file with `change` applied.
 fn changed(change: impl FnOnce(&mut serde_json::Value)) -> String {
     let mut file = serde_json::from_slice(&golden(&some_golden())).unwrap();
     change(&mut file);
@@ -182,8 +180,8 @@ fn figures_of_tasks_are_compared_too() {
     let scratch = Scratch::new("figures");
     for figure in ["runtime_ns", "wait_ns", "max_wait_ns"] {
         let text = changed(|file| {
-            let tasks = file["tasks"].as_object_mut().expect("it has figures");
-            let task = tasks.values_mut().next().expect("of a task");
+            let tasks = file["tasks"].as_object_mut().expect("figures");
+            let task = tasks.values_mut().next().expect("a task");
             task[figure] = (task[figure].as_u64().unwrap() + 1).into();
         });
         let ran = schedlab(&["verify", &scratch.file("figures.json", text)]);
