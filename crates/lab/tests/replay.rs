@@ -2,7 +2,7 @@
 
 use schedlab_lab::parallel;
 use schedlab_lab::plan::{MachineSpec, Source};
-use schedlab_lab::replay::{Answer, Begin, Replay};
+use schedlab_lab::replay::{Begin, Replay, ReplayReport};
 use schedlab_machine::SplitMix64;
 use schedlab_replay::{Tokens, Trace, TraceBuilder, select};
 use schedlab_trace::read::Trace as Recording;
@@ -37,13 +37,13 @@ fn question(name: &str, root: &str) -> (Replay, Trace) {
     (replay, books(&text(name)).expect("it is a trace"))
 }
 
-fn answer(replay: &Replay, trace: Trace) -> Answer {
+fn answer(replay: &Replay, trace: Trace) -> ReplayReport {
     let prepared = replay.prepare(trace).unwrap_or_else(|error| panic!("{error}"));
-    prepared.answer(parallel::cores()).unwrap_or_else(|error| panic!("{error}"))
+    prepared.run(parallel::cores()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// End and waiting, ms, of the groups that `is_in` names, in a column.
-fn of_column(answer: &Answer, column: usize, is_in: impl Fn(&str) -> bool) -> (f64, f64) {
+fn of_column(answer: &ReplayReport, column: usize, is_in: impl Fn(&str) -> bool) -> (f64, f64) {
     let mut both = (0.0_f64, 0.0);
     for (group, figures) in answer.groups.iter().zip(&answer.columns[column].groups) {
         if is_in(&group.name) {
@@ -92,7 +92,7 @@ fn a_desk_of_a_running_machine_has_both_its_modes() {
 }
 
 /// That the third column is what was recorded of a desk on one CPU.
-fn near_one_cpu(answer: &Answer) {
+fn near_one_cpu(answer: &ReplayReport) {
     for (name, end, wait) in [
         ("hog", 1402.4, 1748.2),
         ("video", 1135.8, 739.7),
@@ -173,7 +173,7 @@ fn the_answer_is_the_same_on_any_number_of_threads() {
     let prepared = replay.prepare(trace).unwrap_or_else(|error| panic!("{error}"));
     let of = |threads| {
         let threads = NonZeroUsize::new(threads).expect("it is not 0");
-        prepared.answer(threads).unwrap_or_else(|error| panic!("{error}"))
+        prepared.run(threads).unwrap_or_else(|error| panic!("{error}"))
     };
     assert_eq!(of(1), of(3));
 }
@@ -283,7 +283,7 @@ fn damaged_recordings_are_replayed() {
                 let replay = Replay { tokens, seeds: 1, ..Replay::new(name) };
                 let Ok(prepared) = replay.prepare(trace) else { continue };
                 let one = NonZeroUsize::MIN;
-                let answer = prepared.answer(one).unwrap_or_else(|error| panic!("{error}"));
+                let answer = prepared.run(one).unwrap_or_else(|error| panic!("{error}"));
                 assert!(!answer.hangs, "{name}, way {way}: {:?}", answer.messages);
                 assert_eq!(answer.e_cpu, 0.0, "{name}, way {way}: {:?}", answer.messages);
                 answers += 1;

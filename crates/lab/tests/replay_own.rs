@@ -2,7 +2,7 @@
 //! noise in it, so whatever differs is the importer's fault.
 
 use schedlab_lab::plan::{Benchmark, Load, MachineSpec, Plan, Source};
-use schedlab_lab::replay::{Answer, Replay};
+use schedlab_lab::replay::{Replay, ReplayReport};
 use schedlab_machine::SplitMix64;
 use schedlab_replay::{Trace, TraceBuilder};
 use schedlab_trace::Recorder;
@@ -32,11 +32,11 @@ fn record_load(load: Load, scheduler: &str, cpus: u32, hz: u32) -> Trace {
 }
 
 /// Its replay under the same scheduler, as it is.
-fn replayed(trace: Trace, scheduler: &str, hz: u32) -> Answer {
+fn replayed(trace: Trace, scheduler: &str, hz: u32) -> ReplayReport {
     let replay =
         Replay { recorded: Some(scheduler.into()), hz: Some(hz), seeds: 1, ..Replay::new("own") };
     let prepared = replay.prepare(trace).unwrap_or_else(|error| panic!("{error}"));
-    prepared.answer(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"))
+    prepared.run(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn event(key: &str, action: Action) -> Event {
@@ -141,8 +141,7 @@ fn the_examples_are_replayed_as_far_as_they_were_recorded() {
                 ..Replay::new(name)
             };
             let prepared = replay.prepare(trace).unwrap_or_else(|error| panic!("{error}"));
-            let answer =
-                prepared.answer(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"));
+            let answer = prepared.run(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"));
             let same = answer.columns[0].groups.iter().zip(&answer.columns[1].groups);
             let same = same.filter(|(one, other)| one == other).count();
             assert!(same + differ >= answer.groups.len(), "{name} {scheduler}: {same}");

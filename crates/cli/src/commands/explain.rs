@@ -6,7 +6,7 @@ use crate::plans::{find_machine, newest, note, prepare};
 use crate::terminal::{Output, style};
 use crate::{Failure, Status, escape};
 use schedlab_core::{CpuId, TaskId};
-use schedlab_lab::explain::{self, Effort, Names, NiceThatWins, OnCpu, Standing, Whose};
+use schedlab_lab::explain::{self, CpuMoment, Effort, Moment, Names, NiceThatWins, WakeupFilter};
 use schedlab_lab::plan::{Contender, Groups, Load, MachineSpec, Plan, Prepared, Timetable};
 use schedlab_report::Style;
 use schedlab_report::format::duration;
@@ -193,7 +193,7 @@ fn at(
             cpus - 1
         )));
     }
-    let mut standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
+    let mut standing = explain::moment(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
     let words = Words::new(&standing.names, style);
     if let Some(ended_ns) = standing.ended_ns {
         return Err(Failure::Message(format!(
@@ -217,7 +217,7 @@ fn at(
         }
         return Ok(words.task(&standing, task));
     }
-    let shown = |row: (usize, &OnCpu)| match asked.cpu {
+    let shown = |row: (usize, &CpuMoment)| match asked.cpu {
         Some(wanted) => row.0 == wanted as usize,
         None => row.1.current.is_some() || !row.1.candidates.is_empty(),
     };
@@ -240,7 +240,7 @@ fn at(
 pub fn refresh(
     prepared: &Prepared,
     scheduler: &Contender,
-    standing: &mut Standing,
+    standing: &mut Moment,
     cpu: CpuId,
     effort: &Effort,
 ) -> Result<(), Failure> {
@@ -252,7 +252,7 @@ pub fn refresh(
 pub fn nice(
     prepared: &Prepared,
     scheduler: &Contender,
-    standing: &Standing,
+    standing: &Moment,
     cpu: CpuId,
     task: TaskId,
     effort: &Effort,
@@ -271,10 +271,10 @@ fn wakeup(
     let find = |whose, number| {
         explain::wakeup(prepared, scheduler, whose, number).map_err(|error| error.to_string())
     };
-    let (mut found, mut seen, names) = find(Whose::All, number)?;
+    let (mut found, mut seen, names) = find(WakeupFilter::All, number)?;
     let mut whose = String::new();
     if let Some(task) = task(asked, &names, style)? {
-        (found, seen, _) = find(Whose::Of(task), number)?;
+        (found, seen, _) = find(WakeupFilter::Of(task), number)?;
         whose = format!(" of {}", names.task(task));
     }
     match found {

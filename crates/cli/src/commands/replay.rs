@@ -74,7 +74,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
         return Ok(Status::Good);
     }
     let threads = args.threads.unwrap_or_else(parallel::cores);
-    let answer = prepared.answer(threads).map_err(|error| error.to_string())?;
+    let answer = prepared.run(threads).map_err(|error| error.to_string())?;
     let json = || serde_json::to_string_pretty(&answer).expect("its keys are strings") + "\n";
     if let Some(path) = &args.json {
         files::write_whole(path, &json())?;

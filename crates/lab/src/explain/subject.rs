@@ -23,7 +23,7 @@ impl<'a> Subject<'a> {
         Ok(Subject { experiment, scheduler })
     }
 
-    /// The number of CPUs.
+    /// Number of CPUs.
     pub fn cpus(&self) -> u32 {
         self.experiment.config.cpus
     }
