@@ -388,7 +388,7 @@ fn worlds_that_are_not_as_a_policy_asks_do_not_count() {
     let one = ["stress", "--seed", "0", "-s", &spec, "--scx-expects", "cpus=500"];
     let one = schedlab(&one).good();
     assert!(one.contains("It asks for cpus=500..500: this does not count."), "{one}");
-    stress("cpu=1").error(&["expects cpu=1: there are cpus=4"]);
+    stress("cpu=1").error(&["expects cpu=1: the assumptions are cpus=4"]);
     stress("smt=yes").error(&["write smt=no"]);
 }
 

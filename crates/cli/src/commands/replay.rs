@@ -9,7 +9,7 @@ use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::MachineSpec;
 use schedlab_lab::recorded;
-use schedlab_lab::replay::{Answer, Begin, Column, Replay, Shown, Table, beside, duration};
+use schedlab_lab::replay::{Begin, Column, Replay, ReplayReport, Shown, Table, beside, duration};
 use schedlab_replay::{Arrivals, Tokens, Trace, TraceBuilder};
 use schedlab_trace::read;
 use schedlab_workload::rt_app;
@@ -135,7 +135,7 @@ fn books_of(recording: &read::Trace) -> Result<Trace, read::ReadError> {
 }
 
 /// The answer for people.
-fn text(answer: &Answer, explain: bool) -> String {
+fn text(answer: &ReplayReport, explain: bool) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}: {}", answer.name, answer.trace_sentence());
     let _ = writeln!(out, "sleeps: {}", answer.sleeps_sentence());
@@ -159,7 +159,7 @@ fn text(answer: &Answer, explain: bool) -> String {
     out
 }
 
-fn table(answer: &Answer, out: &mut String) {
+fn table(answer: &ReplayReport, out: &mut String) {
     let shown = Table::new(answer, GROUPS_MAX);
     let mut lines: Vec<Vec<String>> = vec![];
     lines.push(std::iter::once(String::new()).chain(shown.columns).collect());
@@ -195,7 +195,7 @@ fn table(answer: &Answer, out: &mut String) {
 }
 
 /// Whose waits grew or shrank against the replay, and behind whom.
-fn explained(answer: &Answer, out: &mut String) {
+fn explained(answer: &ReplayReport, out: &mut String) {
     let base = &answer.columns[1];
     for column in &answer.columns[2..] {
         let mut changes: Vec<(f64, usize)> = (0..answer.groups.len())
@@ -239,7 +239,7 @@ const BEHIND_MAX: usize = 3;
 /// and by how much, ns; those first that matter most. What is no more than chance, or less than a
 /// tenth of the change, is left out.
 fn behind(
-    answer: &Answer,
+    answer: &ReplayReport,
     column: &Column,
     group: usize,
     change: f64,

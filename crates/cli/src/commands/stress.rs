@@ -117,7 +117,7 @@ fn report_world(
     tally.events += checked.events;
     let is_unasked = broken_by(choice, &World::random(seed, choice)).is_some();
     tally.unasked.0 += u64::from(is_unasked);
-    let Some(Broken { turn, violation }) = &checked.failure else {
+    let Some(Broken { variant, violation }) = &checked.failure else {
         return Ok(());
     };
     if is_unasked {
@@ -132,7 +132,7 @@ fn report_world(
     writeln!(output, "BROKEN  {choice}: {violation}")?;
     writeln!(
         output,
-        "        with {turn}; to see it again: schedlab stress --scheduler {} --seed {seed}",
+        "        with {variant}; to see it again: schedlab stress --scheduler {} --seed {seed}",
         scx::named(choice)
     )
 }
@@ -220,7 +220,7 @@ fn one_world(
         }
         // Whatever a panic says on standard error belongs to the details.
         let checked = check(&world, choice);
-        let Some(Broken { turn, violation }) = checked.failure else {
+        let Some(Broken { variant, violation }) = checked.failure else {
             writeln!(output, "    every rule was kept, over {} events", checked.events)?;
             continue;
         };
@@ -229,9 +229,9 @@ fn one_world(
             Some(what) => writeln!(output, "It asks for {what}: this does not count.")?,
         }
         writeln!(output, "BROKEN  {violation}")?;
-        writeln!(output, "        with {turn}")?;
+        writeln!(output, "        with {variant}")?;
         writeln!(output, "The last events before it:")?;
-        for line in recent_events(&world, choice, turn, violation.at_ns, EVENTS_SHOWN) {
+        for line in recent_events(&world, choice, variant, violation.at_ns, EVENTS_SHOWN) {
             writeln!(output, "{line}")?;
         }
     }
