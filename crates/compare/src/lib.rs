@@ -305,8 +305,8 @@ fn strangers(job: &Job<'_>, outcomes: &[Outcome]) -> Result<Vec<String>, Error> 
             false => listed(names),
         };
         return Err(Error::Plan(format!(
-            "{}: placements.{}.tasks: the measured threads ({}) are not those of the scenario ({}); \
-             the name of a thread is that of its task, `-` and a number",
+            "{}: placements.{}.tasks: the measured threads ({}) differ from the scenario's ({}); the \
+             name of a thread is that of its task, `-` and a number",
             document.file,
             placement.name,
             or_none(real.into_iter().collect()),

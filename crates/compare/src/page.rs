@@ -107,7 +107,7 @@ fn seen(
     let scheduler = SchedulerInfo {
         name: name.into(),
         release: placement.kernel.clone(),
-        title: "who had which CPU".into(),
+        title: "task on each CPU".into(),
         set: vec![],
     };
     let run = report_of(RunInputs::of_recorded(scheduler, (cpus, model), counts, &tasks, &stats));

@@ -160,7 +160,7 @@ fn places(row: &PlacesRow) -> String {
         let [least, most] = row.spread.doubled.map(|share| share * 100.0);
         parts.push(format!(
             "a core doubled beside an idle one {:.1} -> {:.1} % of the time ({least:.1} to {most:.1} \
-             in the middle runs)",
+             in 8 of 10 runs)",
             real.doubled * 100.0,
             simulated.doubled * 100.0
         ));
@@ -173,7 +173,7 @@ fn places(row: &PlacesRow) -> String {
     ] {
         if of_real.0 > 0 {
             let runs = spread.map_or(String::new(), |[least, most]| {
-                format!("{:.0} to {:.0} in the middle runs, ", least * 100.0, most * 100.0)
+                format!("{:.0} to {:.0} in 8 of 10 runs, ", least * 100.0, most * 100.0)
             });
             parts.push(format!(
                 "wakeups that {what} {:.0} -> {:.0} % ({runs}of {})",
@@ -221,9 +221,9 @@ fn summary(out: &mut String, form: Form, answer: &Comparison) {
     }
     let rows: Vec<Vec<String>> = answer.checks.iter().map(check).collect();
     if form == Form::Markdown {
-        out.push_str("### What is asked of the model\n\n");
+        out.push_str("### Demands on the model\n\n");
     }
-    table(out, form, &["asked", "of", "found", "bound", ""], &rows);
+    table(out, form, &["demand", "of", "found", "bound", ""], &rows);
     out.push('\n');
 }
 

@@ -98,8 +98,8 @@ fn another_kernel_is_noticed() {
     }
 }
 
-/// Without costs and late timers, periodic tasks interval in step with the tick, as on no real machine.
-/// Without other programs, no noise causes switches.
+/// Without costs and late timers, periodic tasks stay in step with the tick, as on no real
+/// machine. Without other programs, no noise causes switches.
 #[test]
 fn an_idealised_machine_is_noticed() {
     let options = Options {
@@ -156,7 +156,7 @@ fn the_documents_say_what_comes_out() {
     let mut totals = vec![];
     for kind in ["live-", "vm-", "vm7-"] {
         let text = text::text(&answer(kind, &Options::default()), Form::Markdown, false);
-        let asked = text.find("### What is asked").expect("the section has the bounds");
+        let asked = text.find("### Demands").expect("the section has the bounds");
         let rows =
             |text: &str| text.lines().filter(|it| it.starts_with('|')).map(String::from).collect();
         let of_kind: Vec<String> = rows(&text[..asked]);

@@ -144,7 +144,7 @@ enum Observation {
     Reasons,
     /// An observer that makes the figures of a report.
     Figures,
-    /// That observer, and observers that are `None`.
+    /// Such an observer, and observers that are `None`.
     FiguresAndAbsent,
 }
 
@@ -324,8 +324,8 @@ fn counted(
         .output()
         .ok()?;
     let events = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
-    let told = String::from_utf8(output.stderr).ok()?;
-    let collected = told.lines().find_map(|line| line.split_once("Collected : "))?.1;
+    let report = String::from_utf8(output.stderr).ok()?;
+    let collected = report.lines().find_map(|line| line.split_once("Collected : "))?.1;
     Some((events, collected.trim().parse().ok()?))
 }
 

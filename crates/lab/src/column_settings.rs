@@ -112,8 +112,8 @@ pub(crate) fn columns(
         });
     }
     if all.is_empty() {
-        let message = "--set: no scheduler has all of these tunables; give each list to those \
-                       that have it, as in cfs:sched_latency_ns=6e6";
+        let message = "--set: no scheduler has all of these tunables; give each list to the \
+                       schedulers that have it, as in cfs:sched_latency_ns=6e6";
         return Err(Error::Plan(message.into()));
     }
     Ok((all, notes))

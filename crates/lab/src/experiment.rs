@@ -263,7 +263,7 @@ impl Experiment {
 /// Delays the start of each initial task by a fraction of a tick, drawn from `seed`. The delays are
 /// the same under every scheduler.
 fn start_late(vm: &mut Kernel, seed: u64, hz: u32) {
-    /// Separates these draws from those of the order of events.
+    /// Separates these draws from the draws for the order of events.
     const STREAM: u64 = 0x7374_6172_7473;
     let tick_ns = u128::from(1_000_000_000 / u64::from(hz.max(1)));
     let mut random = SplitMix64::new(seed ^ STREAM);

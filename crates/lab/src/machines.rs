@@ -55,8 +55,8 @@ fn check(file: &str, machine: Description) -> Result<Description, DescriptionErr
 /// # Errors
 /// Name or value is invalid, or a scheduler does not exist.
 pub fn set_cost(model: &mut CostModel, name: &str, ns: f64) -> Result<(), String> {
-    if let Some(whose) = special_of(name) {
-        known_scheduler(whose)?;
+    if let Some(scheduler) = special_of(name) {
+        known_scheduler(scheduler)?;
     }
     model.set(name, ns)
 }

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::plan::{Load, MachineSpec, Plan, Source};
 
-    /// The sums of the recorder are those of the figures, whether turns are merged or not.
+    /// The sums of the recorder equal the figures, whether turns are merged or not.
     #[test]
     fn sums_and_extremes_are_those_of_the_figures() {
         let text = include_str!("../../../examples/desktop.json");

@@ -319,17 +319,17 @@ mod tests {
             assert!(matches!(how, Ended::Well | Ended::Stuck));
             assert_eq!(scene.tasks.len(), report.tasks.len());
             for (task, row) in scene.tasks.iter() {
-                let told = &report.tasks[task.index()];
-                assert_eq!(player.name(task), told.name);
-                assert_eq!(row.cpu_ns(end_ns), told.cpu_ns, "{scheduler}: {}", told.name);
-                assert_eq!(row.wait_ns(end_ns), told.wait_ns, "{scheduler}: {}", told.name);
-                assert_eq!(row.wait_max_ns(end_ns), told.wait_max_ns, "{}", told.name);
-                let latency_max_ns = told.latency_max_ns.unwrap_or(0);
-                assert_eq!(row.latency_max_ns, latency_max_ns, "{}", told.name);
-                assert_eq!(row.latencies, told.latency_count, "{}", told.name);
-                assert_eq!(row.switches, told.switches_in, "{}", told.name);
-                assert_eq!(row.migrations, told.migrations_cpu, "{}", told.name);
-                assert_eq!(row.involuntary, told.switches_involuntary, "{}", told.name);
+                let reported = &report.tasks[task.index()];
+                assert_eq!(player.name(task), reported.name);
+                assert_eq!(row.cpu_ns(end_ns), reported.cpu_ns, "{scheduler}: {}", reported.name);
+                assert_eq!(row.wait_ns(end_ns), reported.wait_ns, "{scheduler}: {}", reported.name);
+                assert_eq!(row.wait_max_ns(end_ns), reported.wait_max_ns, "{}", reported.name);
+                let latency_max_ns = reported.latency_max_ns.unwrap_or(0);
+                assert_eq!(row.latency_max_ns, latency_max_ns, "{}", reported.name);
+                assert_eq!(row.latencies, reported.latency_count, "{}", reported.name);
+                assert_eq!(row.switches, reported.switches_in, "{}", reported.name);
+                assert_eq!(row.migrations, reported.migrations_cpu, "{}", reported.name);
+                assert_eq!(row.involuntary, reported.switches_involuntary, "{}", reported.name);
             }
             for (cpu, row) in scene.cpus.iter().enumerate() {
                 assert_eq!(row.busy_ns(end_ns), report.cpus[cpu].busy_ns);

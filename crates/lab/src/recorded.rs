@@ -80,8 +80,8 @@ impl Recorded {
     pub fn page(&self, name: &str) -> String {
         let report = self.report(name);
         let what = format!("recorded, {}", self.what());
-        let said = self.reading.problems.sentences().collect::<Vec<_>>().join("; ");
-        let note = (!said.is_empty()).then(|| format!("What is wrong with the trace: {said}."));
+        let problems = self.reading.problems.sentences().collect::<Vec<_>>().join("; ");
+        let note = (!problems.is_empty()).then(|| format!("Problems of the trace: {problems}."));
         html::page(&Page {
             what: Some(&what),
             note: note.as_deref(),

@@ -9,18 +9,18 @@ const LINES: usize = 10;
 /// Describes the refused requests of the workload (refusals of the timetable are reported
 /// separately). `None`: none was refused. Equal refusals of a task are reported once.
 pub(crate) fn text(refusals: &Refusals, name: impl Fn(TaskId) -> String) -> Option<String> {
-    let mut told: Vec<(&Refusal, u64)> = vec![];
+    let mut distinct: Vec<(&Refusal, u64)> = vec![];
     for refusal in refusals.kept().iter().filter(|refusal| !refusal.from_outside) {
         let key = |other: &Refusal| (other.task, other.request, other.errno);
-        match told.iter_mut().find(|(other, _)| key(other) == key(refusal)) {
+        match distinct.iter_mut().find(|(other, _)| key(other) == key(refusal)) {
             Some((_, times)) => *times += 1,
-            None => told.push((refusal, 1)),
+            None => distinct.push((refusal, 1)),
         }
     }
-    if told.is_empty() {
+    if distinct.is_empty() {
         return None;
     }
-    let mut lines: Vec<String> = told
+    let mut lines: Vec<String> = distinct
         .iter()
         .take(LINES)
         .map(|(refusal, times)| {
@@ -33,7 +33,7 @@ pub(crate) fn text(refusals: &Refusals, name: impl Fn(TaskId) -> String) -> Opti
         })
         .collect();
     let all_kept = refusals.count() == refusals.kept().len() as u64;
-    match told.len().saturating_sub(LINES) {
+    match distinct.len().saturating_sub(LINES) {
         _ if !all_kept => lines.push(format!("and more: {} in all", refusals.count())),
         0 => {}
         more => lines.push(format!("and {more} more")),

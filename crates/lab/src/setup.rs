@@ -22,7 +22,7 @@ pub struct NewGroup<'a> {
     pub idle: bool,
     /// Limit. `None`: no limit.
     pub quota: Option<Quota>,
-    /// CPUs. `None`: those of its parent.
+    /// CPUs. `None`: the CPUs of its parent.
     pub cpus: Option<CpuSet>,
     /// Whether it is frozen from the beginning.
     pub frozen: bool,

@@ -80,8 +80,8 @@ fn figures_have_names_of_their_own_and_every_benchmark_runs_under_every_linux() 
 mod lat_ctx {
     use super::*;
 
-    /// The check of the specification itself: where switches cost nothing, nothing of a turn
-    /// remains after the overhead is subtracted.
+    /// The check of the specification itself: where switches cost nothing, the time of a turn
+    /// is 0 after the overhead is subtracted.
     #[test]
     fn nothing_is_printed_where_switches_cost_nothing() {
         for (cpus, sched) in [(1, "DEFAULT"), (2, "DEFAULT"), (2, "SINGLE")] {

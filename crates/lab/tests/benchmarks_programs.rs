@@ -224,7 +224,7 @@ fn a_shell_and_a_monitor_take_their_part() {
     assert!((last - 1.99).abs() < 0.003, "{last}");
 }
 
-/// Threads of a server take 22 us a second on each CPU, and 307 us on any CPU; those of a desktop
+/// Threads of a server take 22 us a second on each CPU, and 307 us on any CPU; threads of a desktop
 /// about 4.7 ms more. Lengths are drawn, with these means.
 #[test]
 fn kernel_threads_and_daemons_take_what_they_are_said_to() {

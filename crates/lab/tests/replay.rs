@@ -158,8 +158,7 @@ fn a_server_is_replayed() {
     let answer = answer(&replay, trace);
     assert!(answer.e_cpu == 0.0 && !answer.hangs, "{:?}", answer.messages);
     assert!(answer.e_end <= 0.08, "{}", answer.e_end);
-    // Ends in its own recording: in three recordings those of redis-benchmark were 139, 149 and 161
-    // ms.
+    // Ends in its own recording: in three recordings, redis-benchmark ended at 139, 149 and 161 ms.
     for name in ["redis-server", "redis-benchmark", "hog"] {
         let (end, _) = of_column(&answer, 0, |group| group == name);
         let (got, _) = of_column(&answer, 1, |group| group == name);
@@ -309,31 +308,31 @@ fn what_is_asked_wrongly_is_told() {
             Err(error) => error.to_string(),
         }
     };
-    let said = error(&|it| it.only = Some("tipist".into()));
-    assert!(said.contains("tipist") && said.contains("typist"), "{said}");
-    let said = error(&|it| it.changes = vec!["nice hog plenty".into()]);
-    assert!(said.contains("plenty"), "{said}");
-    let said = error(&|it| it.changes = vec!["paint hog red".into()]);
-    assert!(said.contains("paint"), "{said}");
-    let said = error(&|it| it.recorded = Some("evdf".into()));
-    assert!(said.contains("eevdf"), "{said}");
-    let said = error(&|it| {
+    let message = error(&|it| it.only = Some("tipist".into()));
+    assert!(message.contains("tipist") && message.contains("typist"), "{message}");
+    let message = error(&|it| it.changes = vec!["nice hog plenty".into()]);
+    assert!(message.contains("plenty"), "{message}");
+    let message = error(&|it| it.changes = vec!["paint hog red".into()]);
+    assert!(message.contains("paint"), "{message}");
+    let message = error(&|it| it.recorded = Some("evdf".into()));
+    assert!(message.contains("eevdf"), "{message}");
+    let message = error(&|it| {
         it.groups = Some(Source { file: "g".into(), text: "hog batch\n".into() });
     });
-    assert!(said.starts_with("g: line 1"), "{said}");
-    let said = error(&|it| it.without = Some("*".into()));
-    assert!(said.contains("no task is left"), "{said}");
-    let said = error(&|it| it.limit_ns = Some(0));
-    assert!(said.contains("--duration 0"), "{said}");
+    assert!(message.starts_with("g: line 1"), "{message}");
+    let message = error(&|it| it.without = Some("*".into()));
+    assert!(message.contains("no task is left"), "{message}");
+    let message = error(&|it| it.limit_ns = Some(0));
+    assert!(message.contains("--duration 0"), "{message}");
     let only_switches: String = text("desk")
         .lines()
         .filter(|line| !line.contains("sched_wak"))
         .map(|line| format!("{line}\n"))
         .collect();
     let trace = books(&only_switches).expect("the trace has switches");
-    let said = match Replay::new("t").prepare(trace) {
+    let message = match Replay::new("t").prepare(trace) {
         Ok(_) => panic!("the trace has no wakeups"),
         Err(error) => error.to_string(),
     };
-    assert!(said.contains("sched_waking") && said.contains("perf sched record"), "{said}");
+    assert!(message.contains("sched_waking") && message.contains("perf sched record"), "{message}");
 }

@@ -73,7 +73,7 @@ fn mistakes_are_told() {
         (vec![none.as_str()], "live-schedule/1"),
         (vec!["examples/desktop.json"], "it is not JSON"),
         (vec![MEASURED, "--scheduler", "cfss"], "cfss"),
-        (vec![MEASURED, "--machine", "flat-2"], "what things cost"),
+        (vec![MEASURED, "--machine", "flat-2"], "has no costs"),
         (vec![MEASURED, "--placement", "cpu9"], "cpu0"),
         (vec![MEASURED, "--set", "NO_SUCH=1"], "NO_SUCH"),
         (vec![MEASURED, "--set", "nice:H=5"], "only tunables"),

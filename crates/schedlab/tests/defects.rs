@@ -184,7 +184,7 @@ fn a_file_that_is_no_result_is_never_written_over() {
             ran.good();
             continue;
         }
-        ran.error(&["no result of a sweep"]);
+        ran.error(&["not a result of a sweep"]);
         assert_eq!(read(&file), text);
     }
     let file = scratch.file("y.json", two);

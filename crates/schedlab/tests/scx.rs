@@ -341,7 +341,7 @@ fn a_script_that_is_wrong_is_refused_with_its_place() {
         schedlab(&run).error(&[&[place.as_str()][..], parts].concat());
     };
     with("x =", &["TOML parse error at line 1"]);
-    with("[sets]\nx = 1", &["sets: there is no such thing; did you mean set?"]);
+    with("[sets]\nx = 1", &["sets: there is no such key; did you mean set?"]);
     with("[set]\nslice_n = 1", &["slice_n: there is no variable slice_n; did you mean slice_ns?"]);
     with(
         "[set]\nlacks = 99999999999",
@@ -402,5 +402,5 @@ fn a_policy_is_held_to_what_it_promises() {
     assert!(broken.stdout.contains("the promised maximum is 1000000 ns"), "{}", broken.stdout);
     assert_eq!(stress("wait_ns=60000000000").status, 0);
     stress("wait_ns=1s").error(&["promise wait_ns=1s: write a time in ns"]);
-    stress("speed=1").error(&["there are wait_ns=N"]);
+    stress("speed=1").error(&["the promises are wait_ns=N"]);
 }

@@ -1,4 +1,4 @@
-//! What varies between the runs of a space, and over which values: [`Axis`].
+//! Settings that vary between the runs of a space, and their values: [`Axis`].
 
 use super::form::{AxisForm, Scale};
 use super::value::{AxisValue, DEFAULT};

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Number of stages that are kept. The stages of a grid recur; those of a sample do not.
+/// Number of stages that are kept. The stages of a grid recur; the stages of a sample do not.
 const STAGES_KEPT: usize = 32;
 
 /// Result of a run.

@@ -1,7 +1,7 @@
 //! Metrics reported for each run of a sweep: [`RunMetric`].
 //!
-//! A metric is an expression in the language of [`schedlab_report::expression`], over the metrics of
-//! the catalogue and the figures of benchmarks.
+//! A metric is an expression in the language of [`schedlab_report::expression`], over the metrics
+//! of the catalogue and the figures of benchmarks.
 //!
 //! ```text
 //! wakeup_latency_p99                         a metric of the run, by its id

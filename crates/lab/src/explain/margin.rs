@@ -1,4 +1,4 @@
-//! What a candidate lacked in order to be picked.
+//! Lead of the picked candidate over another.
 
 use crate::error::Error;
 use crate::explain::effort::Effort;

@@ -158,7 +158,7 @@ pub struct Wakeup {
     pub task: TaskId,
     /// Origin of the wakeup.
     pub waker: Waker,
-    /// CPU on whose runqueue the task was put.
+    /// CPU on filter runqueue the task was put.
     pub cpu: CpuId,
     /// Task that ran there, and since when (ns).
     pub current: Option<(TaskId, u64)>,
@@ -176,7 +176,7 @@ pub struct Wakeup {
 
 #[derive(Debug)]
 struct Wakeups {
-    whose: WakeupFilter,
+    filter: WakeupFilter,
     /// Number of matching wakeups to skip.
     left: u64,
     seen: u64,
@@ -203,7 +203,7 @@ impl Observer for Wakeups {
             },
             Event::Woken { task, cpu, waker, placed, preempts } => {
                 self.open = false;
-                if self.whose != WakeupFilter::All && self.whose != WakeupFilter::Of(task) {
+                if self.filter != WakeupFilter::All && self.filter != WakeupFilter::Of(task) {
                     return;
                 }
                 self.seen += 1;
@@ -252,12 +252,12 @@ impl Observer for Wakeups {
 pub fn wakeup(
     prepared: &Prepared,
     scheduler: &Contender,
-    whose: WakeupFilter,
+    filter: WakeupFilter,
     number: u64,
 ) -> Result<(Option<Wakeup>, u64, Names), Error> {
     let subject = Subject::of(prepared, scheduler)?;
     let mut wakeups = Wakeups {
-        whose,
+        filter,
         left: number.saturating_sub(1),
         seen: 0,
         running: vec![None; subject.cpus() as usize],

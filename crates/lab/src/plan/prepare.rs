@@ -186,16 +186,16 @@ impl Plan {
                 one.choice.refuses(needs)
             })
         };
-        let (chosen, said) = runnable(&mut variants, &chosen)?;
-        notes.extend(said);
+        let (chosen, more_notes) = runnable(&mut variants, &chosen)?;
+        notes.extend(more_notes);
         let known = |choice: &Choice| variants.first().tunables(choice);
-        let (mut columns, said) = column_settings::columns(chosen, axes, known)?;
-        notes.extend(said);
+        let (mut columns, more_notes) = column_settings::columns(chosen, axes, known)?;
+        notes.extend(more_notes);
         if axes.iter().any(|axis| axis.common().is_none()) {
             // Columns that come from a list are left out if they cannot run.
             columns.iter_mut().for_each(|one| (one.named, one.again) = (false, false));
-            let (kept, said) = runnable(&mut variants, &columns)?;
-            notes.extend(said);
+            let (kept, more_notes) = runnable(&mut variants, &columns)?;
+            notes.extend(more_notes);
             columns = kept;
         }
         let choices: Vec<Choice> = columns.iter().map(|one| one.choice.clone()).collect();
@@ -211,9 +211,9 @@ impl Plan {
         experiment.check_timetable(&choices)?;
         notes.extend(experiment.notes());
         let known = |choice: &Choice| experiment.tunables(choice);
-        let (tunables, said) =
+        let (tunables, more_notes) =
             column_settings::tunables_for(&columns, known, &of_tunables(&common))?;
-        notes.extend(said);
+        notes.extend(more_notes);
         let mut schedulers = vec![];
         for (one, tunables) in columns.into_iter().zip(tunables) {
             let variant = variants.place(&one.set)?;
@@ -257,8 +257,8 @@ impl Plan {
         let (contenders, mut notes) = column_settings::runnable_schedulers(chosen, name, refuses)?;
         let known = |choice: &Choice| sweep.bench().config.tunables_of(choice);
         let set = of_tunables(&common);
-        let (tunables, said) = column_settings::tunables_for(&contenders, known, &set)?;
-        notes.extend(said);
+        let (tunables, more_notes) = column_settings::tunables_for(&contenders, known, &set)?;
+        notes.extend(more_notes);
         let mut schedulers = vec![];
         for (one, tunables) in contenders.into_iter().zip(tunables) {
             sweep

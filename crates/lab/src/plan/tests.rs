@@ -340,13 +340,13 @@ fn a_scheduler_that_names_what_is_not_there_is_told_so() {
     let text = r#"{"tasks": {"a": {"loop": 20, "run": 2000, "sleep": 3000}}}"#;
     plan.load = Load::Workload(Source { file: "w.json".into(), text: text.into() });
     let prepared = plan.prepare().expect("the plan is valid");
-    let says = ["picked task 7; there are", "named CPU 5;", "named CPU 500,", "named CPU 1;"];
-    for (build, said) in wild.into_iter().zip(says) {
+    let says = ["picked task 7; the machine has", "named CPU 5;", "named CPU 500,", "named CPU 1;"];
+    for (build, part) in wild.into_iter().zip(says) {
         let mut choice = Choice::of(&OWN, &OWN.releases[0]);
         choice.release.to_mut().build = Build::Ordinary(build);
         let error = run_one(&prepared, &Contender::from(choice));
         let error = error.expect_err("the scheduler is faulty").to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(part), "{error}");
     }
 }
 

@@ -21,7 +21,7 @@ const NI_RANDOM: &str = "NI_RANDOM";
 /// Runs that never end, or hang, are stopped at this multiple of the trace's length.
 const TIMES_SPAN: u64 = 4;
 
-/// What all runs have in common.
+/// Common part of all runs.
 pub(super) struct Setup {
     /// The first column is the recorded one.
     pub columns: Vec<Runner>,
@@ -152,16 +152,16 @@ impl Setup {
         let chosen = select::choose(&names)?;
         let base = Base { config, workload: changed, groups: settings, without_quotas };
         let known = |choice: &Choice| base.config.tunables_of(choice);
-        let (chosen, said) = column_settings::columns(chosen, &axes, known)?;
-        notes.extend(said);
+        let (chosen, more_notes) = column_settings::columns(chosen, &axes, known)?;
+        notes.extend(more_notes);
         let common: Vec<Setting> = axes.iter().filter_map(Axis::common).cloned().collect();
         let common: Settings = common
             .iter()
             .filter_map(Setting::tunable)
             .map(|(name, value)| (name.into(), value))
             .collect();
-        let (tunables, said) = column_settings::tunables_for(&chosen, known, &common)?;
-        notes.extend(said);
+        let (tunables, more_notes) = column_settings::tunables_for(&chosen, known, &common)?;
+        notes.extend(more_notes);
         for (one, mut tunables) in chosen.iter().zip(tunables) {
             for (name, value) in was_set(&base.config, one) {
                 if !tunables.iter().any(|(other, _)| *other == name) {

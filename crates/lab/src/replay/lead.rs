@@ -25,7 +25,7 @@ const COMPETE_NS: u64 = 200_000_000;
 /// Maximum additional time, by the seed, ns.
 const MORE_NS: u64 = 100_000_000;
 
-/// What precedes a run.
+/// Time and tasks that precede a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Lead {
     /// Length, ns: whole ticks, so that the trace's own ticks fall where they did.

@@ -128,8 +128,8 @@ pub(super) fn add(
     report.hangs = hangs;
 }
 
-/// Tasks that often run ahead of their wakers in any column, as pairs of waker and sleeper. The most
-/// frequent pairs come first, and their number is limited.
+/// Tasks that often run ahead of their wakers in any column, as pairs of waker and sleeper. The
+/// most frequent pairs come first, and their number is limited.
 fn ahead(runs: &[Vec<Outcome>]) -> Vec<(String, String)> {
     let mut worst: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     let first = runs.iter().filter_map(|runs| runs.first());

@@ -35,8 +35,8 @@ b-2 [000] {flags} 1.050000: sched_switch: prev_comm=b prev_pid=2 prev_prio=120 p
 #[test]
 fn messages_say_what_was_guessed_and_assumed() {
     let plain = trace("d.h2.", 120);
-    let (said, hangs) = letters(&plain, |_| {});
-    assert!(said.starts_with("AC") && !hangs, "{said}");
+    let (codes, hangs) = letters(&plain, |_| {});
+    assert!(codes.starts_with("AC") && !hangs, "{codes}");
     let groups = |it: &mut Replay| {
         it.groups = Some(Source { file: "g".into(), text: "/x cpu.weight=50\na /x\n".into() });
     };
@@ -58,8 +58,8 @@ fn messages_say_what_was_guessed_and_assumed() {
 #[test]
 fn a_run_that_is_stopped_early_is_told() {
     let early = |it: &mut Replay| it.limit_ns = Some(20_000_000);
-    let (said, hangs) = letters(&trace("d.h2.", 120), early);
-    assert!(said.contains('L') && !hangs, "{said}");
+    let (codes, hangs) = letters(&trace("d.h2.", 120), early);
+    assert!(codes.contains('L') && !hangs, "{codes}");
 }
 
 /// Two CPUs; times in ms. `w` wakes `p` at 1, and continues. `p` computes for 20 ms, and `x` keeps
@@ -107,7 +107,7 @@ fn who_runs_ahead_is_told() {
         it.changes = vec!["chrt p fifo 10".into()];
     };
     assert!(letters(&text, first).0.contains('H'));
-    let said = |change: &str| {
+    let replayed = |change: &str| {
         let mut books = TraceBuilder::new();
         let recording =
             Recording::of_bytes(text.clone().into_bytes()).expect("the text is a trace");
@@ -117,7 +117,7 @@ fn who_runs_ahead_is_told() {
         let prepared = replay.prepare(books.into_trace()).unwrap_or_else(|error| panic!("{error}"));
         prepared.run(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"))
     };
-    let ahead = said("chrt p fifo 10");
+    let ahead = replayed("chrt p fifo 10");
     let message =
         ahead.messages.iter().find(|message| message.code == 'H').expect("the note exists");
     assert!(message.text.starts_with("p runs ahead of w in the replay"), "{}", message.text);
@@ -130,8 +130,8 @@ fn who_runs_ahead_is_told() {
     assert_eq!(waits(2), 0.0, "{:?} {:?}", ahead.columns[2].behind, ahead.columns[2].groups[p]);
     assert_eq!(waits(1), ahead.columns[1].groups[p].wait.median);
     // A task that is asleep when the run is stopped is reported, with the task for which it waits.
-    let (said_then, hangs) = letters(&text, |it| it.limit_ns = Some(70_000_000));
-    assert!(said_then.contains('L') && hangs, "{said_then}");
+    let (codes_then, hangs) = letters(&text, |it| it.limit_ns = Some(70_000_000));
+    assert!(codes_then.contains('L') && hangs, "{codes_then}");
     // Without `x`, both have a CPU to themselves and none runs ahead.
     let of_x = |line: &&str| [" 1.011", " 1.051", " 1.130"].iter().any(|at| line.contains(at));
     let idle = |line: &str| {
@@ -140,8 +140,8 @@ fn who_runs_ahead_is_told() {
             .replace("_pid=3 ", "_pid=0 ")
     };
     let alone: Vec<String> = text.lines().filter(|line| !of_x(line)).map(idle).collect();
-    let (said, _) = letters(&(alone.join("\n") + "\n"), first);
-    assert!(!said.contains('H'), "{said}");
+    let (codes, _) = letters(&(alone.join("\n") + "\n"), first);
+    assert!(!codes.contains('H'), "{codes}");
 }
 
 /// One task had more work when the recording ended, and completes the known work earlier. The
@@ -172,11 +172,11 @@ fn what_ends_too_early_and_what_cannot_be_trusted_is_told() {
     line(0, 900, "a-1", &switch("a", "Z", "b"));
     line(0, 980, "b-2", &switch("b", "Z", "c"));
     line(1, 995, "<idle>-0", "sched_waking: comm=d pid=7 prio=120 target_cpu=001");
-    let (said, hangs) = letters(&text, |_| {});
-    assert!(said.contains('X') && said.contains('P') && !hangs, "{said}");
+    let (codes, hangs) = letters(&text, |_| {});
+    assert!(codes.contains('X') && codes.contains('P') && !hangs, "{codes}");
 }
 
-/// What is missing cannot be replayed. The message names the command that records it.
+/// A trace without switches or wakeups cannot be replayed. The message names the command that records it.
 #[test]
 fn what_cannot_be_replayed_is_refused() {
     let refused = |lines: &[&str]| {
@@ -196,8 +196,11 @@ fn what_cannot_be_replayed_is_refused() {
     let wakeups: Vec<&str> = all.iter().copied().filter(|line| line.contains("waking")).collect();
     let switches: Vec<&str> = all.iter().copied().filter(|line| !line.contains("waking")).collect();
     for lines in [&all[..1], &wakeups, &switches] {
-        let said = refused(lines);
-        assert!(said.contains("sched_waking") && said.contains("perf sched record"), "{said}");
+        let message = refused(lines);
+        assert!(
+            message.contains("sched_waking") && message.contains("perf sched record"),
+            "{message}"
+        );
     }
 }
 

@@ -58,8 +58,8 @@ pub struct World {
     pub limits: bool,
     /// Structure of the machine. `None`: all CPUs are equally far from each other.
     pub structure: Option<Structure>,
-    /// Whether forked tasks inherit their parents' attributes at that time, rather than those of
-    /// their own program.
+    /// Whether forked tasks inherit their parents' attributes at that time, rather than take the
+    /// attributes of their own program.
     pub forks_inherit: bool,
     /// Changes from outside during the run: lines of a timetable.
     pub changes: Vec<String>,
