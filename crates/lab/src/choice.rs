@@ -133,7 +133,7 @@ impl Choice {
         }
         let unknown = |policy: &&Policy| !release.policies.contains(policy);
         if let Some(policy) = needs.policies.iter().find(unknown) {
-            return Some(format!("it knows no {}", policy.name()));
+            return Some(format!("it does not support {}", policy.name()));
         }
         if needs.groups && !release.can.groups {
             return Some("it has no task groups".into());

@@ -355,7 +355,7 @@ fn list(subject: &Subject, values: Vec<AxisValue>) -> Result<Domain, String> {
     for value in &values {
         let value = subject.read(value)?;
         if read.len() < 1_000 && read.contains(&value) {
-            return Err(format!("{value} comes twice; give it once"));
+            return Err(format!("{value} is given twice; give it once"));
         }
         read.push(value);
     }

@@ -168,7 +168,7 @@ impl Space {
                 return Err(of_axis("it is given twice".into()));
             }
             if axis.subject == Subject::Scheduler && form.schedulers.is_some() {
-                return Err(of_axis("schedulers are given, too; leave one of the two out".into()));
+                return Err(of_axis("schedulers are given, too; leave one out".into()));
             }
             axes.push(axis);
         }

@@ -59,6 +59,8 @@ impl Vocabulary for Quantities {
         if let Some(c) = input.rest().chars().next().filter(|c| !c.is_ascii_alphabetic()) {
             return Err(input.error(format!("`{c}` does not belong here")));
         }
+        // Errors about a name refer to the place at which it begins.
+        let start = input.clone();
         let mut words: Vec<&str> = vec![];
         loop {
             input.skip_space();
@@ -71,12 +73,12 @@ impl Vocabulary for Quantities {
             if words.last() == Some(&"of") {
                 words.pop();
                 let key = argument(input)?;
-                return in_words(input, &words, Some(&key));
+                return in_words(&start, &words, Some(&key));
             }
         }
         let name = words.join(" ");
         if !input.accept("(") {
-            return in_words(input, &words, None);
+            return in_words(&start, &words, None);
         }
         let Some((inner, _)) = input.rest().split_once(')') else {
             return Err(input.error("a `)` is missing"));
@@ -88,11 +90,11 @@ impl Vocabulary for Quantities {
         if name == "figure" {
             return Ok(Quantity::Figure(inner.trim().trim_matches(quotes).into()));
         }
-        let named = metric(input, &name)?;
+        let named = metric(&start, &name)?;
         let wanted = named.metric.scope.arguments();
         if wanted.len() != arguments.len() || arguments.iter().any(String::is_empty) {
             let wanted = wanted.join(", ");
-            return Err(input.error(match wanted.is_empty() {
+            return Err(start.error(match wanted.is_empty() {
                 true => format!("{name} is a metric of the whole run; leave the parentheses out"),
                 false => format!("write it as {name}({wanted})"),
             }));

@@ -211,7 +211,7 @@ fn what_cannot_be_is_told_with_its_place_before_anything_runs() {
         (&axis("name = \"cups\"\nvalues = [1]"), "s.toml:4:8: axis cups: \"cups\" cannot vary"),
         (&axis("name = \"cpus\"\nvalues = [0]"), "0 is not a number of CPUs"),
         (&axis("name = \"cpus\"\nvalues = []"), "there are no values"),
-        (&axis("name = \"cpus\"\nvalues = [1, 1]"), "comes twice"),
+        (&axis("name = \"cpus\"\nvalues = [1, 1]"), "is given twice"),
         (&axis("name = \"cpus\""), "give values = [...]"),
         (&axis("name = \"cpus\"\nfrom = 4\nto = 1"), "from must be less"),
         (&axis("name = \"cpus\"\nfrom = 1\nto = 4"), "a grid needs values"),

@@ -176,7 +176,8 @@ fn what_ends_too_early_and_what_cannot_be_trusted_is_told() {
     assert!(codes.contains('X') && codes.contains('P') && !hangs, "{codes}");
 }
 
-/// A trace without switches or wakeups cannot be replayed. The message names the command that records it.
+/// A trace without switches or wakeups cannot be replayed. The message names the command that
+/// records it.
 #[test]
 fn what_cannot_be_replayed_is_refused() {
     let refused = |lines: &[&str]| {
