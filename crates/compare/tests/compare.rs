@@ -347,7 +347,7 @@ fn documents_that_are_none_are_refused() {
                 scenario,
                 r#"{"cpu0": {"tasks": {"a-0": {"cpu_ns": {"min": -5, "median": 1, "max": 1e300}}}}}"#,
             ),
-            "is not a time",
+            "is neither a time nor a count",
         ),
         // The place is reported as precisely as it is known.
         (
