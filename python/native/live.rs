@@ -6,7 +6,7 @@ use crate::threads;
 use pyo3::prelude::*;
 use schedlab_compare::page::ComparePage;
 use schedlab_compare::text::{self, Form};
-use schedlab_compare::{self, Answer, Document, Noise, Options, RUNS, Thresholds};
+use schedlab_compare::{self, Comparison, Document, Noise, Options, RUNS, Thresholds};
 use schedlab_lab::{compressed, machines};
 use schedlab_report::Style;
 use serde::Deserialize;
@@ -61,7 +61,7 @@ impl Request {
 /// Measurements compared with their simulation.
 #[pyclass(frozen, module = "schedlab._native")]
 pub struct Witness {
-    answer: Answer,
+    answer: Comparison,
 }
 
 #[pymethods]

@@ -197,7 +197,7 @@ impl Space {
     /// Metrics reported for each run: name, unit, and which values are better (`less`, `more`,
     /// `neither`).
     fn metrics(&self) -> Vec<(String, &'static str, &'static str)> {
-        let metrics = self.runs.told().iter();
+        let metrics = self.runs.metrics().iter();
         metrics.map(|metric| (metric.name.clone(), metric.unit, metric.better.name())).collect()
     }
 
@@ -301,12 +301,12 @@ impl Space {
         threads: Option<usize>,
     ) -> PyResult<(Vec<Column>, Vec<Vec<Option<f64>>>, Vec<bool>)> {
         let metric = |name: &String| {
-            let place = self.runs.told().iter().position(|metric| metric.name == *name);
+            let place = self.runs.metrics().iter().position(|metric| metric.name == *name);
             place.ok_or_else(|| errors::input(py, format!("{name} is not a metric of these runs")))
         };
         let rungs: Vec<Rung> = (rungs.into_iter())
             .map(|(at_ns, name, more_is_better, limits)| {
-                Ok(Rung { at_ns, told: metric(&name)?, more_is_better, limits })
+                Ok(Rung { at_ns, metric: metric(&name)?, more_is_better, limits })
             })
             .collect::<PyResult<_>>()?;
         let mut judged = vec![];

@@ -161,7 +161,7 @@ pub fn stress(
             let broken = checked.failure.as_ref().filter(|_| !loaded.is_interrupted());
             let before = broken.map(|failure| {
                 let at_ns = failure.violation.at_ns;
-                recent_events(&world, &choice, failure.turn, at_ns, EVENTS_SHOWN)
+                recent_events(&world, &choice, failure.variant, at_ns, EVENTS_SHOWN)
             });
             (checked, before)
         };
@@ -185,7 +185,7 @@ pub fn stress(
                     rule: failure.violation.rule.to_string(),
                     at_ns: failure.violation.at_ns,
                     message: failure.violation.to_string(),
-                    turn: failure.turn.to_string(),
+                    turn: failure.variant.to_string(),
                     before: before.unwrap_or_default(),
                 });
                 broken.is_none() && !stop.is_set()
@@ -323,7 +323,7 @@ pub fn replay(
     let answer = interruptible(py, false, |stop| {
         let trace = recorded(&path)?;
         let prepared = replay.prepare(trace).map_err(|error| error.to_string())?;
-        let answer = prepared.answer_observed(threads, || stop.observer());
+        let answer = prepared.run_observed(threads, || stop.observer());
         answer.map_err(|error| error.to_string())
     })?;
     let answer = answer.map_err(|wrong| errors::input(py, wrong))?;

@@ -135,7 +135,7 @@ def test_worlds_find_what_is_wrong():
                 return waiting[-1]
             return None
 
-    with pytest.raises(Broken, match="its reasons name"):
+    with pytest.raises(Broken, match="the reasons name"):
         check_policy(Unfair, worlds=50)
 
     class Raises(RoundRobin):

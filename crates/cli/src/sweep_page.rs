@@ -7,7 +7,7 @@ use schedlab_report::format::amount;
 use schedlab_report::html::frame::{Frame, clean};
 use schedlab_report::plot::{Chart, Point, Series};
 use schedlab_space::summary::{Cell, Mean, best, pareto};
-use schedlab_space::{AxisValue, Space, Told};
+use schedlab_space::{AxisValue, RunMetric, Space};
 use std::collections::HashMap;
 
 /// Style sheet.
@@ -33,7 +33,7 @@ const POINTS: usize = 2_000;
 
 /// Makes the page.
 pub fn page(space: &Space, cells: &[Cell]) -> String {
-    let drawn = space.told().len().min(DRAWN);
+    let drawn = space.metrics().len().min(DRAWN);
     let axes = DrawnAxis::all(space, cells);
     let frame = Frame {
         title: &format!("{} - schedlab", clean(space.title())),
@@ -47,7 +47,7 @@ pub fn page(space: &Space, cells: &[Cell]) -> String {
             section { h2 { "The best" } (the_best(space, cells)) }
             @for place in 0..drawn {
                 section {
-                    h2 { (clean(&space.told()[place].name)) }
+                    h2 { (clean(&space.metrics()[place].name)) }
                     div.figures {
                         @for chart in curves(space, cells, &axes, place) {
                             figure { (PreEscaped(chart.to_svg())) }
@@ -73,8 +73,8 @@ fn the_best(space: &Space, cells: &[Cell]) -> Markup {
                 @for place in goals(space) {
                     @if let Some(cell) = best(space, cells, place) {
                         tr {
-                            th scope="row" { (clean(&space.told()[place].name)) }
-                            td { (shown(&space.told()[place], cell.means[place], true)) }
+                            th scope="row" { (clean(&space.metrics()[place].name)) }
+                            td { (shown(&space.metrics()[place], cell.means[place], true)) }
                             td { (clean(&cell.scheduler)) }
                             td { (clean(&space.describe(cell.point))) }
                         }
@@ -170,7 +170,7 @@ struct ChartScale {
 }
 
 impl ChartScale {
-    fn new(told: &Told) -> ChartScale {
+    fn new(told: &RunMetric) -> ChartScale {
         let (unit, of) = if told.unit == "ns" { ("ms", 1e6) } else { (told.unit, 1.0) };
         let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
         ChartScale { label: format!("{}{unit}", told.name), of }
@@ -185,7 +185,7 @@ fn thinned(points: Vec<Point>) -> Vec<Point> {
 
 /// Makes a chart over each axis: a curve for each scheduler.
 fn curves(space: &Space, cells: &[Cell], axes: &[DrawnAxis], place: usize) -> Vec<Chart> {
-    let told = &space.told()[place];
+    let told = &space.metrics()[place];
     let scaled = ChartScale::new(told);
     let mut schedulers: Vec<&str> = vec![];
     let of_cells: Vec<usize> = cells
@@ -250,7 +250,7 @@ fn heat_maps(space: &Space, cells: &[Cell], axes: &[DrawnAxis], place: usize) ->
 fn heat_map(space: &Space, cells: &[Cell], place: usize, x: &DrawnAxis, y: &DrawnAxis) -> Markup {
     const LEFT: usize = 130;
     const TOP: usize = 40;
-    let told = &space.told()[place];
+    let told = &space.metrics()[place];
     let mut gathered = vec![vec![MeanRange::NONE; x.values.len()]; y.values.len()];
     for ((cell, column), row) in cells.iter().zip(&x.of_cells).zip(&y.of_cells) {
         gathered[*row][*column].add(cell.means[place]);
@@ -329,7 +329,7 @@ fn front(space: &Space, cells: &[Cell]) -> Markup {
     let goals = goals(space);
     let [x, y, ..] = goals.as_slice() else { return html! {} };
     let front = pareto(space, cells, &[*x, *y]);
-    let [across, upwards] = [*x, *y].map(|place| ChartScale::new(&space.told()[place]));
+    let [across, upwards] = [*x, *y].map(|place| ChartScale::new(&space.metrics()[place]));
     let point = |cell: &&Cell| {
         let (x, y) = (cell.means[*x]?.mean / across.of, cell.means[*y]?.mean / upwards.of);
         Some(Point::new(x, y))
@@ -355,8 +355,8 @@ fn front(space: &Space, cells: &[Cell]) -> Markup {
             h2 { "Pareto front" }
             div.figures { figure { (PreEscaped(chart.to_svg())) } }
             ul { @for cell in front.iter().take(30) {
-                li { (shown(&space.told()[*x], cell.means[*x], true)) ", "
-                    (shown(&space.told()[*y], cell.means[*y], true)) ": "
+                li { (shown(&space.metrics()[*x], cell.means[*x], true)) ", "
+                    (shown(&space.metrics()[*y], cell.means[*y], true)) ": "
                     (clean(&cell.scheduler)) ", " (clean(&space.describe(cell.point))) }
             } }
         }
@@ -376,14 +376,14 @@ fn table(space: &Space, cells: &[Cell]) -> Markup {
                 thead { tr {
                     @for axis in &axes { th scope="col" { (clean(&space.axes()[*axis].name)) } }
                     th scope="col" { "scheduler" }
-                    @for told in space.told() { th scope="col" { (clean(&told.name)) } }
+                    @for told in space.metrics() { th scope="col" { (clean(&told.name)) } }
                 } }
                 tbody { @for cell in cells.iter().take(POINTS) {
                     @let point = space.point(cell.point);
                     tr {
                         @for axis in &axes { td { (clean(&point[*axis].to_string())) } }
                         td { (clean(&cell.scheduler)) }
-                        @for (told, mean) in space.told().iter().zip(&cell.means) {
+                        @for (told, mean) in space.metrics().iter().zip(&cell.means) {
                             td { (shown(told, *mean, true)) }
                         }
                     }

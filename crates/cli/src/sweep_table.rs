@@ -3,7 +3,7 @@
 use schedlab_measure::Better;
 use schedlab_report::format::amount;
 use schedlab_space::summary::{Cell, Mean, best, pareto};
-use schedlab_space::{Space, Told};
+use schedlab_space::{RunMetric, Space};
 use std::fmt::Write;
 
 /// Maximum number of points printed; above it, only the best of each metric and the front.
@@ -11,8 +11,8 @@ const POINTS_PRINTED: usize = 40;
 
 /// Returns the indices of the metrics that have a better direction.
 pub fn goals(space: &Space) -> Vec<usize> {
-    let is_goal = |place: &usize| space.told()[*place].better != Better::Neither;
-    (0..space.told().len()).filter(is_goal).collect()
+    let is_goal = |place: &usize| space.metrics()[*place].better != Better::Neither;
+    (0..space.metrics().len()).filter(is_goal).collect()
 }
 
 /// Describes the size of a sweep.
@@ -29,7 +29,7 @@ pub fn extent(space: &Space) -> String {
 }
 
 /// Formats a mean with its confidence interval.
-pub fn shown(told: &Told, mean: Option<Mean>, unicode: bool) -> String {
+pub fn shown(told: &RunMetric, mean: Option<Mean>, unicode: bool) -> String {
     let Some(mean) = mean else { return "-".into() };
     let value = amount(mean.mean, told.unit, unicode);
     match mean.half_width {
@@ -53,7 +53,7 @@ pub fn table(space: &Space, cells: &[Cell], unicode: bool) -> String {
     let goals = goals(space);
     for &place in &goals {
         let Some(cell) = best(space, cells, place) else { continue };
-        let told = &space.told()[place];
+        let told = &space.metrics()[place];
         let value = shown(told, cell.means[place], unicode);
         let at = space.describe(cell.point);
         let _ = writeln!(output, "best {}: {value}  ({}, {at})", told.name, cell.scheduler);
@@ -64,7 +64,7 @@ pub fn table(space: &Space, cells: &[Cell], unicode: bool) -> String {
         printed = front.into_iter().take(POINTS_PRINTED).collect();
         printed.sort_by_key(|cell| cell.point);
         let of: Vec<&str> =
-            goals.iter().take(2).map(|place| space.told()[*place].name.as_str()).collect();
+            goals.iter().take(2).map(|place| space.metrics()[*place].name.as_str()).collect();
         let _ = writeln!(
             output,
             "of {} points, those not beaten in {} (-o, --format csv and --report show all)",
@@ -79,7 +79,7 @@ pub fn table(space: &Space, cells: &[Cell], unicode: bool) -> String {
             .copied()
             .filter(|name| *name != "scheduler")
             .chain(["scheduler"])
-            .chain(space.told().iter().map(|told| told.name.as_str()))
+            .chain(space.metrics().iter().map(|told| told.name.as_str()))
             .map(String::from)
             .collect::<Vec<_>>(),
     ];
@@ -88,7 +88,7 @@ pub fn table(space: &Space, cells: &[Cell], unicode: bool) -> String {
         let values = axes.iter().zip(&point).filter(|(name, _)| **name != "scheduler");
         let mut line: Vec<String> = values.map(|(_, value)| value.to_string()).collect();
         line.push(cell.scheduler.clone());
-        let means = space.told().iter().zip(&cell.means);
+        let means = space.metrics().iter().zip(&cell.means);
         line.extend(means.map(|(told, mean)| shown(told, *mean, unicode)));
         lines.push(line);
     }

@@ -1,7 +1,7 @@
-//! A document `live-schedule/1`: what `schedlab host` has measured, or somebody else with another
-//! tool, read and checked.
+//! A document `live-schedule/1`, parsed and checked: a measurement by `schedlab host`, or by
+//! another tool.
 
-use super::places::{Stay, Trace, Wakeup};
+use super::places::{RunInterval, Trace, Wakeup};
 use schedlab_core::topology::{CPUS_MAX, Place, Topology};
 use schedlab_machine::description;
 use schedlab_measure::histogram::median_of_sorted;
@@ -11,52 +11,53 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The form of the documents; what follows a `+` says what else is in one.
+/// Format of the documents. A suffix after `+` names additional contents.
 const FORMAT: &str = "live-schedule/1";
 
-/// The form of documents that lie beside them, with what benchmarks reported.
+/// Format of documents that are stored with them, with the results of benchmarks.
 const BENCHMARKS: &str = "live-benchmarks/1";
 
-/// Ticks a second of kernels that do not say.
+/// Ticks a second of kernels that do not report them.
 const HZ: u32 = 250;
 
 /// A measured workload.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// What messages call it.
+    /// Name in messages.
     pub file: String,
-    /// What the workload is called.
+    /// Name of the workload.
     pub name: String,
-    /// On what it was measured.
+    /// The machine that was measured.
     pub machine: Facts,
-    /// What ran.
+    /// The workload.
     pub model: Model,
-    /// The groups of the workload, with what holds in them.
+    /// Groups of the workload, with their settings.
     pub groups: Vec<(String, GroupFacts)>,
-    /// Where it ran.
+    /// Sets of CPUs on which it ran.
     pub placements: Vec<Placement>,
 }
 
 /// A machine with its kernel.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The kernel's release, as `6.18.44`.
+    /// Release of the kernel, such as `6.18.44`.
     pub kernel: String,
     /// Ticks a second.
     pub hz: u32,
-    /// The base slice, if it is known, ns.
+    /// The base slice, ns, if it is known.
     pub base_slice_ns: Option<u32>,
     /// Its CPUs.
     pub topology: Topology,
-    /// CPUs take turns in an emulator whose clock counts instructions.
+    /// Whether CPUs take turns in an emulator whose clock counts instructions.
     pub emulated: bool,
-    /// CPUs are a hypervisor's: interrupts to another one leave the virtual machine.
+    /// Whether CPUs belong to a virtual machine, so that interrupting another CPU leaves the
+    /// virtual machine.
     pub virtual_machine: bool,
-    /// `cpu.shares` of the group that all threads were in, if there was one.
+    /// `cpu.shares` of the group that contained all threads, if there was one.
     pub load_shares: Option<u64>,
 }
 
-/// What holds in a group.
+/// Settings of a group.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(expecting = "an object")]
 pub struct GroupFacts {
@@ -76,35 +77,35 @@ pub struct GroupFacts {
 pub struct Placement {
     /// `cpu0`, `both`.
     pub name: String,
-    /// Where tasks ran that name no CPUs themselves.
+    /// CPUs of tasks that do not name CPUs themselves.
     pub cpus: Vec<u32>,
-    /// Whether too few of the runs were quiet, as who measured found.
+    /// Whether the measurement was rejected because too few runs were quiet.
     pub rejected: bool,
-    /// Runs that count.
+    /// Number of runs that count.
     pub runs: u32,
-    /// CPU time of others in each run, a share of the CPUs' time.
+    /// CPU time of other programs in each run, as a share of the CPUs' time.
     pub foreign: Vec<f64>,
-    /// What the hypervisor took in each run.
+    /// Share that the hypervisor took in each run.
     pub steal: Vec<f64>,
-    /// When the first tick came after the start, ns, in each run; empty: not known.
+    /// Time of the first tick after the start of each run, ns. Empty: unknown.
     pub first_ticks_ns: Vec<u64>,
-    /// How long a run took, ns.
+    /// Length of a run, ns.
     pub duration_ns: u64,
     /// How threads began.
     pub start: Start,
-    /// The threads measured their work by reading their own CPU clock, which makes the kernel
-    /// charge them.
+    /// Whether the threads measured their work by reading their own CPU clock, which makes the
+    /// kernel update their accounts.
     pub reads_cpu_clock: bool,
-    /// What was measured, by thread, in the document's order.
-    pub tasks: Vec<(String, Measured)>,
-    /// Who had which CPU in one of the runs.
+    /// Measurements by thread, in the order of the document.
+    pub tasks: Vec<(String, ThreadFigures)>,
+    /// The task that had each CPU in one of the runs.
     pub trace: Option<Trace>,
 }
 
-/// What was measured of a thread.
+/// Measurements of a thread.
 #[derive(Clone, Debug, Default)]
-pub struct Measured {
-    /// Figures by [`Figure`], where there are any.
+pub struct ThreadFigures {
+    /// Figures of all runs, where they exist.
     pub figures: BTreeMap<Figure, Spread>,
 }
 
@@ -115,26 +116,26 @@ pub enum Figure {
     Cpu,
     /// Time runnable without a CPU, ns.
     Waiting,
-    /// How often it got a CPU.
+    /// Number of times that it got a CPU.
     ScheduledIn,
-    /// Switches as it slept.
+    /// Switches at which it slept.
     Voluntary,
-    /// Switches as it was preempted.
+    /// Switches at which it was preempted.
     Involuntary,
-    /// When it ended, ns.
+    /// Time at which it ended, ns.
     End,
     /// Wakeups by timers.
     Wakeups,
-    /// Quantiles of the latency of these, ns.
+    /// Median of the latency of these wakeups, ns.
     P50,
-    /// 95 %.
+    /// 95th percentile.
     P95,
-    /// 99 %.
+    /// 99th percentile.
     P99,
 }
 
 impl Figure {
-    /// Those that stand in a thread itself.
+    /// Keys of the figures of a thread itself.
     const OWN: [(Figure, &'static str); 6] = [
         (Figure::Cpu, "cpu_ns"),
         (Figure::Waiting, "run_delay_ns"),
@@ -144,7 +145,7 @@ impl Figure {
         (Figure::End, "end_ns"),
     ];
 
-    /// Those of its wakeups.
+    /// Keys of the figures of its wakeups.
     const OF_WAKEUPS: [(Figure, &'static str); 4] = [
         (Figure::Wakeups, "count"),
         (Figure::P50, "p50"),
@@ -153,21 +154,21 @@ impl Figure {
     ];
 }
 
-/// A figure over the runs.
+/// A figure over all runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Spread {
-    /// The least.
+    /// Smallest value.
     pub min: f64,
-    /// The one in the middle.
+    /// Median.
     pub median: f64,
-    /// The greatest.
+    /// Largest value.
     pub max: f64,
-    /// That of each run. Of a document that has least, middle and greatest only, these.
+    /// Value of each run. If a document has only the smallest, median and largest value, these.
     pub each: Vec<f64>,
 }
 
 impl Spread {
-    /// Of the values of all runs; none of nothing.
+    /// Spread of the values of all runs. `None`: there are no values.
     pub fn of(values: &[f64]) -> Option<Spread> {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -180,7 +181,7 @@ impl Spread {
     }
 }
 
-/// What the thread of this name is an instance of: `H` of `H-0`.
+/// Key of which the thread with this name is an instance: `H` of `H-0`.
 pub fn key_of(name: &str) -> &str {
     name.rsplit_once('-').map_or(name, |(key, _)| key)
 }
@@ -270,7 +271,7 @@ struct TraceForm {
     wakeups: Vec<(u64, String, Option<u32>)>,
 }
 
-/// Reads an object, and says which of its keys is wrong.
+/// Parses an object. An error names the key that is wrong.
 fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
     let Value::Object(object) = value else {
         return Err("it must be an object, {...}".into());
@@ -280,7 +281,7 @@ fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
             .map_err(|error| error.to_string())
     };
     of(object).map_err(|what| {
-        // What this object itself lacks is in none of its keys.
+        // A field that this object itself lacks is in none of its keys.
         let lacks = |missing: &str| {
             let mut with = object.clone();
             with.insert(missing.into(), Value::Null);
@@ -290,7 +291,7 @@ fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
         if missing.is_some_and(lacks) {
             return what;
         }
-        // The key without which something else is wrong, or nothing.
+        // The key without which there is another error, or none.
         let at_fault = |key: &&String| {
             let mut rest = object.clone();
             rest.remove(*key);
@@ -303,14 +304,14 @@ fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
     })
 }
 
-/// What is wrong with JSON, without the place, which stands elsewhere.
+/// The message of a JSON error without its place, which is reported separately.
 pub(super) fn without_place(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let what = error.to_string();
     what.strip_suffix(&place).map_or(what.clone(), str::to_string)
 }
 
-/// What a document of no known form seems to be.
+/// Guesses the type of a document of unknown format.
 fn perhaps(value: &Value) -> &'static str {
     if value.get("tasks").is_some() {
         "; it looks like a workload, which `schedlab host FILE --out RESULT.json` measures"
@@ -322,16 +323,16 @@ fn perhaps(value: &Value) -> &'static str {
 }
 
 impl Document {
-    /// Reads a document. `file` is what messages call it. None: it is of the same kind, but of
-    /// something else than a workload (results of benchmarks), so that there is nothing to compare.
+    /// Parses a document. Messages refer to it as `file`. `None`: it is a document of this kind
+    /// without a workload (results of benchmarks), so that there is nothing to compare.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// Description of the fault, and its place.
     pub fn parse(file: &str, text: &str) -> Result<Option<Document>, String> {
         let wrong = |what: String| format!("{file}: {what}");
         let value: Value = serde_json::from_str(text).map_err(|error| {
             let what = without_place(&error);
-            wrong(format!("{}:{}: it is no JSON: {what}", error.line(), error.column()))
+            wrong(format!("{}:{}: it is not JSON: {what}", error.line(), error.column()))
         })?;
         let format = value.get("format").and_then(Value::as_str).unwrap_or_default();
         if format == BENCHMARKS {
@@ -361,16 +362,16 @@ impl Document {
             placements.push(placed(name, placement, &machine, &model).map_err(at)?);
         }
         if placements.is_empty() {
-            return Err(wrong("placements: there are none, so that nothing was measured".into()));
+            return Err(wrong("placements: there are none, so nothing was measured".into()));
         }
         let groups = form.groups.into_iter().collect();
         Ok(Some(Document { file: file.into(), name, machine, model, groups, placements }))
     }
 
-    /// The settings of its groups, each below `under` (`""`: below the root).
+    /// Settings of its groups, each below `under` (`""`: below the root).
     ///
     /// # Errors
-    /// A path that is none, a value that cannot be.
+    /// A path or a value is invalid.
     pub fn group_settings(&self, under: &str) -> Result<GroupSettings, String> {
         let mut all = GroupSettings::default();
         let mut add = |path: &str, setting: String| -> Result<(), String> {
@@ -424,15 +425,11 @@ fn facts(form: &MachineForm) -> Result<Facts, String> {
             description::parse_topology(&topology.to_string())
                 .map_err(|(place, what)| format!("topology: {place}: {what}"))?
         }
-        // Words: one package with one cache is what they say of machines without places.
+        // One package with one cache is what these documents state for machines without places.
         _ => one_package(form.cpus),
     };
     if topology.cpus() != form.cpus {
-        return Err(format!(
-            "its places are of {} CPUs, and cpus is {}",
-            topology.cpus(),
-            form.cpus
-        ));
+        return Err(format!("its places have {} CPUs, but cpus is {}", topology.cpus(), form.cpus));
     }
     Ok(Facts {
         kernel: form.kernel.clone(),
@@ -442,7 +439,7 @@ fn facts(form: &MachineForm) -> Result<Facts, String> {
         emulated: form.vm,
         virtual_machine: form.vm || form.arch.contains("virtual machine"),
         load_shares: form.load_group_cpu_shares.or_else(|| {
-            // A weight of 100 is 1024 shares.
+            // A weight of 100 corresponds to 1024 shares.
             form.load_group_cpu_weight
                 .map(|weight| (weight.saturating_mul(1024) / 100).clamp(2, 262_144))
         }),
@@ -469,8 +466,8 @@ fn placed(
             let number = name.strip_prefix("cpu").map(|rest| rest.split('-').next().unwrap_or(""));
             let number = number.and_then(|digits| digits.parse().ok());
             vec![number.ok_or(
-                "cpus: which CPUs it is of is not said; give \"cpus\": [...], or call it cpu0, \
-                 both or all",
+                "cpus: the CPUs of this placement are missing; give \"cpus\": [...], or \
+                 name it cpu0, both or all",
             )?]
         }
     };
@@ -480,10 +477,10 @@ fn placed(
         return Err(format!("cpus: the machine has CPUs 0 to {}, found {on:?}", cpus - 1));
     }
     let duration_ns = form.duration_ns.or(model.global.duration_ns).ok_or(
-        "duration_ns: how long a run took is neither here nor in the scenario's global.duration",
+        "duration_ns: the length of a run is neither here nor in the scenario's global.duration",
     )?;
     if duration_ns == 0 {
-        return Err("duration_ns: a run that takes no time measures nothing".into());
+        return Err("duration_ns: it must be more than 0".into());
     }
     if duration_ns > LONGEST_NS {
         return Err(format!("duration_ns: it must be an hour at most, found {duration_ns} ns"));
@@ -492,7 +489,7 @@ fn placed(
         ("foreign_cpu_fraction", &form.foreign_cpu_fraction),
         ("steal_fraction", &form.steal_fraction),
     ] {
-        // (A little below 0 or above 1 it may be, as accounts are not read at one moment.)
+        // (It may be slightly below 0 or above 1, as accounts are not read simultaneously.)
         if let Some(share) = shares.iter().find(|share| !(-0.5..=1.5).contains(*share)) {
             return Err(format!("{name}: it must be shares of the CPUs, 0 to 1, found {share:?}"));
         }
@@ -507,9 +504,9 @@ fn placed(
     let mut first_ticks_ns: Vec<u64> =
         repetitions.iter().filter_map(|one| one.first_tick_ns).map(|ns| ns % period_ns).collect();
     for ms in &form.tick_phases_ms {
-        // So long ago was the last tick.
+        // Time since the last tick.
         if !(0.0..1e6).contains(ms) {
-            return Err(format!("tick_phases_ms: {ms} is no time"));
+            return Err(format!("tick_phases_ms: {ms} is not a time"));
         }
         let ago_ns = (ms * 1e6).round() as u64 % period_ns;
         first_ticks_ns.push((period_ns - ago_ns) % period_ns);
@@ -543,7 +540,7 @@ fn measured(
     task: &str,
     runs: u32,
     repetitions: &[&Repetition],
-) -> Result<Measured, String> {
+) -> Result<ThreadFigures, String> {
     let mut figures = BTreeMap::new();
     let latencies = value.get("wake_latency_ns").filter(|found| !found.is_null());
     if latencies.is_some_and(|found| !found.is_object()) {
@@ -561,19 +558,19 @@ fn measured(
             return Err(format!("{name}: median {median} is not between {min} and {max}"));
         }
         if !(min >= 0.0 && max <= LARGEST) {
-            return Err(format!("{name}: {min:?} to {max:?} is no time, and no count"));
+            return Err(format!("{name}: {min:?} to {max:?} is neither a time nor a count"));
         }
         let each = each_run(figure, name, task, repetitions)
             .map_err(|what| format!("{name}: in repetitions: {what}"))?
             .unwrap_or_else(|| made_of(min, median, max, runs));
         figures.insert(figure, Spread { min, median, max, each });
     }
-    Ok(Measured { figures })
+    Ok(ThreadFigures { figures })
 }
 
-/// That no thread had a CPU for longer, or waited for one, than there was time. (Longer than the
-/// run it may have been: it was measured up to where it saw the run's end.)
-fn possible(measured: &Measured, duration_ns: u64) -> Result<(), String> {
+/// Checks that no thread had a CPU, or waited for one, for longer than the measured time. (This
+/// time may exceed the run, because threads were measured until they saw its end.)
+fn possible(measured: &ThreadFigures, duration_ns: u64) -> Result<(), String> {
     let most = 2.0 * duration_ns as f64 + 1e9;
     for (figure, name) in Figure::OWN {
         let spread = measured.figures.get(&figure);
@@ -581,7 +578,7 @@ fn possible(measured: &Measured, duration_ns: u64) -> Result<(), String> {
             && spread.max > most
         {
             return Err(format!(
-                "{name}: {} ns in a run of {duration_ns} ns cannot be",
+                "{name}: {} ns in a run of {duration_ns} ns is impossible",
                 spread.max
             ));
         }
@@ -589,10 +586,10 @@ fn possible(measured: &Measured, duration_ns: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// The figure of each run, where the document has every run.
+/// The figure of each run, if the document has every run.
 ///
 /// # Errors
-/// It has, and it is no figure.
+/// The value is not a figure.
 fn each_run(
     figure: Figure,
     name: &str,
@@ -607,7 +604,7 @@ fn each_run(
     };
     let number = |found: &Value| match found.as_f64() {
         Some(value) if (0.0..=LARGEST).contains(&value) => Ok(value),
-        _ => Err(format!("{found} is no time, and no count")),
+        _ => Err(format!("{found} is neither a time nor a count")),
     };
     let of = |one: &&Repetition| -> Result<Option<f64>, String> {
         let Some(task) = one.tasks.get(task) else { return Ok(None) };
@@ -634,16 +631,17 @@ fn each_run(
     };
     let mut each = vec![];
     for one in repetitions {
-        // Where one lacks it, the least, the middle and the greatest have to do.
+        // Without figures of each run, the smallest, median and largest value must suffice.
         let Some(value) = of(one)? else { return Ok(None) };
         each.push(value);
     }
     Ok((!each.is_empty()).then_some(each))
 }
 
-/// What the runs had, as far as it can be told from least, middle and greatest: exact of up to
-/// three runs. Of more, those between are as likely near the ends as near the middle; three values
-/// come nearest to how well such runs foretold each other where every one was known.
+/// Values of the runs, derived from the smallest, median and largest. They are exact for up to
+/// three runs. For more runs, values between these are equally likely near the ends and near the
+/// median; three values come nearest to how well such runs predicted each other where all runs were
+/// known.
 fn made_of(min: f64, median: f64, max: f64, runs: u32) -> Vec<f64> {
     match runs {
         0 | 1 => vec![median],
@@ -652,13 +650,13 @@ fn made_of(min: f64, median: f64, max: f64, runs: u32) -> Vec<f64> {
     }
 }
 
-/// A run takes no longer than this, ns: longer ones nobody waits for to be simulated.
+/// Maximum length of a run, ns. The simulation of longer ones would take too long.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// No figure is greater: ns of eleven days, or a count.
+/// Maximum value of a figure: 11 days in ns, or a count.
 const LARGEST: f64 = 1e15;
 
-/// A trace names no more threads than this.
+/// Maximum number of threads in a trace.
 const NAMES_MOST: usize = 100_000;
 
 fn traced(form: TraceForm, cpus: u32) -> Result<Trace, String> {
@@ -687,7 +685,7 @@ fn traced(form: TraceForm, cpus: u32) -> Result<Trace, String> {
             ));
         }
         let task = number(name, &mut trace.names)?;
-        trace.stays.push(Stay { cpu, start_ns, end_ns, task });
+        trace.intervals.push(RunInterval { cpu, start_ns, end_ns, task });
     }
     for (at_ns, name, cpu) in form.wakeups {
         let Some(cpu) = cpu else { continue };
@@ -700,7 +698,7 @@ fn traced(form: TraceForm, cpus: u32) -> Result<Trace, String> {
         let task = number(name, &mut trace.names)?;
         trace.wakeups.push(Wakeup { at_ns, task, cpu });
     }
-    trace.stays.sort_by_key(|stay| (stay.start_ns, stay.cpu));
+    trace.intervals.sort_by_key(|interval| (interval.start_ns, interval.cpu));
     trace.wakeups.sort_by_key(|wakeup| wakeup.at_ns);
     Ok(trace)
 }

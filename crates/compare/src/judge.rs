@@ -1,9 +1,9 @@
-//! What real and simulated runs have in common: an error for each figure of each task, a verdict
-//! that knows how much real runs differ among themselves, and how well one real run foretells the
+//! Compares real and simulated runs: an error for each figure of each task, a verdict that takes
+//! into account how much real runs differ among themselves, and how well one real run predicts the
 //! others (the ceiling).
 
 use super::Thresholds;
-use super::document::{Figure, Measured, Placement, Spread, key_of};
+use super::document::{Figure, Placement, Spread, ThreadFigures, key_of};
 use super::places::Places;
 use super::simulate::Outcome;
 use schedlab_core::topology::Topology;
@@ -11,37 +11,37 @@ use schedlab_measure::histogram::{median_of_sorted, percentile_of_sorted};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Counts below this are not compared, as one more or less is much.
+/// Smaller counts are not compared, as a difference of one is large.
 const COUNT_LEAST: f64 = 20.0;
-/// p99 is compared of so many wakeups.
+/// Number of wakeups from which p99 is compared.
 const P99_LEAST: f64 = 100.0;
 
-/// What is compared.
+/// Figure that is compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// CPU time, in parts of the run.
+    /// CPU time, as a share of the run.
     Cpu,
-    /// Time runnable without a CPU, in parts of the run.
+    /// Time runnable without a CPU, as a share of the run.
     Waiting,
-    /// How often it got a CPU.
+    /// Number of times that it got a CPU.
     Switches,
-    /// Switches as it slept.
+    /// Switches at which it slept.
     Voluntary,
-    /// Switches as it was preempted.
+    /// Switches at which it was preempted.
     Involuntary,
-    /// Latency of wakeups by timers.
+    /// Median latency of wakeups by timers.
     P50,
-    /// 95 %.
+    /// 95th percentile.
     P95,
-    /// 99 %.
+    /// 99th percentile.
     P99,
-    /// When it ended, in parts of the run.
+    /// Time of the end, as a share of the run.
     End,
 }
 
 impl Metric {
-    /// All of them, in the order of tables.
+    /// All metrics, in the order of tables.
     pub const ALL: [Metric; 9] = [
         Metric::Cpu,
         Metric::Waiting,
@@ -54,7 +54,7 @@ impl Metric {
         Metric::End,
     ];
 
-    /// What tables call it.
+    /// Name in tables.
     pub fn title(self) -> &'static str {
         match self {
             Metric::Cpu => "CPU time",
@@ -69,7 +69,7 @@ impl Metric {
         }
     }
 
-    /// As JSON and CSV have it.
+    /// Name in JSON and CSV.
     pub fn id(self) -> &'static str {
         match self {
             Metric::Cpu => "cpu",
@@ -98,7 +98,7 @@ impl Metric {
         }
     }
 
-    /// How far a figure may be from `real`, for a run of `duration_ns`.
+    /// Allowed difference from `real`, for a run of `duration_ns`.
     pub fn allowed(self, real: f64, duration_ns: f64, thresholds: &Thresholds) -> f64 {
         match self {
             Metric::Cpu => duration_ns * thresholds.cpu_percent / 100.0,
@@ -113,7 +113,7 @@ impl Metric {
         }
     }
 
-    /// The error as tables have it: in % of the run, in %, or as a ratio.
+    /// Error as in tables: in % of the run, in %, or as a ratio.
     fn error(self, real: f64, simulated: f64, duration_ns: f64) -> f64 {
         match self {
             Metric::Cpu | Metric::Waiting | Metric::End => (simulated - real) / duration_ns * 100.0,
@@ -124,12 +124,12 @@ impl Metric {
         }
     }
 
-    /// Whether it is judged of a task.
-    fn is_judged(self, real: &Measured, spread: &Spread, duration_ns: f64) -> bool {
+    /// Whether it is judged for a task.
+    fn is_judged(self, real: &ThreadFigures, spread: &Spread, duration_ns: f64) -> bool {
         let wakeups = real.figures.get(&Figure::Wakeups).map_or(0.0, |count| count.median);
         match self {
             Metric::Cpu | Metric::Waiting => true,
-            // Who is ended with the run has no end of its own.
+            // A task that ends with the run has no end of its own.
             Metric::End => spread.max < duration_ns,
             Metric::Switches | Metric::Voluntary | Metric::Involuntary => {
                 spread.median >= COUNT_LEAST
@@ -140,7 +140,7 @@ impl Metric {
     }
 }
 
-/// How a figure was met.
+/// Agreement of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -148,12 +148,12 @@ pub enum Verdict {
     Met,
     /// The simulated median lies among the real runs, widened by the threshold.
     WithinItsRange,
-    /// Neither.
+    /// Neither of both.
     Missed,
 }
 
 impl Verdict {
-    /// What tables call it.
+    /// Name in tables.
     pub fn title(self) -> &'static str {
         match self {
             Verdict::Met => "met",
@@ -165,43 +165,45 @@ impl Verdict {
 
 /// A figure of a task, real and simulated.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
-    /// Which.
+pub struct ComparedFigure {
+    /// The metric.
     pub metric: Metric,
-    /// Of the real runs: least, median, greatest; ns, or a count.
+    /// Smallest, median and largest value of the real runs; ns, or a count.
     pub real: [u64; 3],
-    /// The same of the simulated runs. Quantiles in the middle are of all runs' wakeups together.
+    /// Smallest, median and largest value of the simulated runs. The middle value of a latency is
+    /// the quantile over the wakeups of all runs.
     pub simulated: [u64; 3],
-    /// In % of the run's length (times), in % (counts), or simulated / real (latencies).
+    /// Error in % of the run's length (times), in % (counts), or simulated / real (latencies).
     pub error: f64,
-    /// Whether it was met.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The real runs differ among themselves by more than the threshold.
+    /// Whether the real runs differ among themselves by more than the threshold.
     pub differs: bool,
     /// Whether the ranges overlap, each widened by the threshold.
     pub overlap: bool,
-    /// Of the real runs so many, of so many, lie within the threshold of the median of the others.
+    /// Number of real runs that are within the threshold of the median of the others, and number of
+    /// real runs.
     pub ceiling: (u64, u64),
 }
 
 /// A task, real and simulated.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskRow {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its figures, those that there are of both.
-    pub figures: Vec<Compared>,
+    /// Figures that exist on both sides.
+    pub figures: Vec<ComparedFigure>,
 }
 
 impl TaskRow {
-    /// A figure of it.
-    pub fn figure(&self, metric: Metric) -> Option<&Compared> {
+    /// The figure for `metric`.
+    pub fn figure(&self, metric: Metric) -> Option<&ComparedFigure> {
         self.figures.iter().find(|one| one.metric == metric)
     }
 }
 
-/// What the simulated runs had, by task and figure: values by run; and the quantiles of all wakeups
-/// together.
+/// Figures of the simulated runs by task: values by run, and the quantiles over the wakeups of all
+/// runs.
 type Simulated = BTreeMap<String, BTreeMap<Figure, (Vec<f64>, Option<f64>)>>;
 
 fn simulated(outcomes: &[Outcome], duration_ns: u64) -> Simulated {
@@ -244,7 +246,7 @@ fn simulated(outcomes: &[Outcome], duration_ns: u64) -> Simulated {
 
 const QUANTILES: [(Figure, u64); 3] = [(Figure::P50, 50), (Figure::P95, 95), (Figure::P99, 99)];
 
-/// Real runs that lie within the threshold of the median of the others, and how many there are.
+/// Number of real runs within the threshold of the median of the others, and number of real runs.
 fn ceiling(metric: Metric, each: &[f64], duration_ns: f64, thresholds: &Thresholds) -> (u64, u64) {
     if each.len() < 2 {
         return (0, 0);
@@ -261,11 +263,11 @@ fn ceiling(metric: Metric, each: &[f64], duration_ns: f64, thresholds: &Threshol
     (near, each.len() as u64)
 }
 
-/// Every task of `placement` that there is in the simulation, too.
+/// All tasks of `placement` that are also in the simulation.
 pub fn tasks(placement: &Placement, outcomes: &[Outcome], thresholds: &Thresholds) -> Vec<TaskRow> {
     let duration_ns = placement.duration_ns as f64;
     let simulated = simulated(outcomes, placement.duration_ns);
-    let row = |(name, real): &(String, Measured)| {
+    let row = |(name, real): &(String, ThreadFigures)| {
         let found = simulated.get(name)?;
         let mut figures = vec![];
         for metric in Metric::ALL {
@@ -290,7 +292,7 @@ fn compare(
     simulated: f64,
     duration_ns: f64,
     thresholds: &Thresholds,
-) -> Compared {
+) -> ComparedFigure {
     let allowed = metric.allowed(real.median, duration_ns, thresholds);
     let verdict = if (simulated - real.median).abs() <= allowed {
         Verdict::Met
@@ -300,7 +302,7 @@ fn compare(
         Verdict::Missed
     };
     let whole = |value: f64| value.round().max(0.0) as u64;
-    Compared {
+    ComparedFigure {
         metric,
         real: [real.min, real.median, real.max].map(whole),
         simulated: [range.min.min(simulated), simulated, range.max.max(simulated)].map(whole),
@@ -313,26 +315,26 @@ fn compare(
     }
 }
 
-/// Sums of a metric over tasks.
+/// Totals of a metric over tasks.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Total {
-    /// Tasks of which it was judged.
+    /// Number of tasks for which it was judged.
     pub tasks: u64,
-    /// Those that met it.
+    /// Number of tasks that met it.
     pub met: u64,
-    /// Those that met it, or were within the range of the real runs.
+    /// Number of tasks that met it, or were within the range of the real runs.
     pub within: u64,
-    /// Those whose ranges overlap, each widened by the threshold.
+    /// Number of tasks whose ranges overlap, each widened by the threshold.
     pub overlap: u64,
-    /// Those whose own real runs differ by more than the threshold.
+    /// Number of tasks whose real runs differ among themselves by more than the threshold.
     pub differ: u64,
-    /// Real runs that the others foretell, and how many there are.
+    /// Number of real runs that the others predict, and number of real runs.
     pub ceiling: (u64, u64),
 }
 
 impl Total {
     /// Adds a figure.
-    pub fn add(&mut self, one: &Compared) {
+    pub fn add(&mut self, one: &ComparedFigure) {
         self.tasks += 1;
         self.met += u64::from(one.verdict == Verdict::Met);
         self.within += u64::from(one.verdict != Verdict::Missed);
@@ -342,19 +344,19 @@ impl Total {
         self.ceiling.1 += one.ceiling.1;
     }
 
-    /// A part of the tasks, in %.
+    /// Percentage of the tasks.
     pub fn percent(&self, part: u64) -> f64 {
         part as f64 / self.tasks.max(1) as f64 * 100.0
     }
 
-    /// How well a real run foretells the others, in %; none if there was one only.
+    /// How well a real run predicts the others, in %. `None`: there was only one.
     pub fn ceiling_percent(&self) -> Option<f64> {
         (self.ceiling.1 > 0).then(|| self.ceiling.0 as f64 / self.ceiling.1 as f64 * 100.0)
     }
 }
 
-/// The CPU time of like tasks, sorted: which of them had most is chance, how much the first, the
-/// second ... had is not. Each is a pair, real and simulated, ns.
+/// The CPU time of like tasks, sorted. Which task had most is random, but how much the first,
+/// second ... had is not. Pairs of real and simulated time, ns.
 pub fn sorted_shares(placement: &Placement, outcomes: &[Outcome]) -> Vec<(f64, f64)> {
     let key = |name: &str| key_of(name).to_string();
     let mut real: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -363,8 +365,8 @@ pub fn sorted_shares(placement: &Placement, outcomes: &[Outcome]) -> Vec<(f64, f
             real.entry(key(name)).or_default().push(cpu.median);
         }
     }
-    // As many simulated runs at a time as there were real ones: the median of more is nearer to the
-    // middle.
+    // Batches have as many simulated runs as there were real ones: the median of more runs is
+    // nearer to the centre.
     let mut batches: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
     for batch in outcomes.chunks(placement.runs.max(1) as usize) {
         let mut of_task: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
@@ -395,34 +397,34 @@ pub fn sorted_shares(placement: &Placement, outcomes: &[Outcome]) -> Vec<(f64, f
     pairs
 }
 
-/// What real and simulated traces say of places.
+/// Figures of places from real and simulated traces.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PlacesRow {
-    /// Of the real trace.
+    /// Figures of the real trace.
     pub real: PlaceFigures,
-    /// Of all simulated ones.
+    /// Figures of all simulated traces.
     pub simulated: PlaceFigures,
-    /// How far single simulated runs are apart.
+    /// Spread between single simulated runs.
     pub spread: PlaceSpreads,
-    /// Whether all tasks that never sleep weigh the same.
+    /// Whether all tasks that never sleep have equal weights.
     pub equal_weights: bool,
     /// CPU changes of such tasks in the real trace.
     pub real_hog_moves: u64,
 }
 
-/// Of figures of places the 10th and the 90th percentile of the simulated runs. Where a few
-/// microseconds decide in which of several arrangements a run settles, they are far apart, and the
-/// mean is of no run. Nothing is judged by them (bounds are the mean's): they are shown in every
-/// form of the answer, so that its reader sees whether the mean is of any run.
+/// The 10th and the 90th percentile of figures of places over the simulated runs. Where a few
+/// microseconds decide which of several arrangements a run settles in, they are far apart, and no
+/// run has the mean. They are not judged (bounds apply to the mean), but every form of the
+/// comparison shows them, so that its reader sees whether any run has the mean.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PlaceSpreads {
     /// Share of the time with two busy threads on a core and another core idle.
     pub doubled: [f64; 2],
-    /// Share of the wakeups that kept the idle last CPU, of runs with 10 of such wakeups.
+    /// Share of the wakeups that kept the idle last CPU, for runs with at least 10 such wakeups.
     pub kept_last: Option<[f64; 2]>,
-    /// The same of those that took an idle CPU near it.
+    /// Share of the wakeups that took an idle CPU near it, for runs with at least 10 such wakeups.
     pub took_near: Option<[f64; 2]>,
-    /// The same of those that took an idle core.
+    /// Share of the wakeups that took an idle core, for runs with at least 10 such wakeups.
     pub took_core: Option<[f64; 2]>,
 }
 
@@ -465,7 +467,7 @@ pub struct PlaceFigures {
     pub kept_last: (u64, f64),
     /// Wakeups that found it busy and one near it idle, and the share that took such a one.
     pub took_near: (u64, f64),
-    /// The same of cores that idle as a whole.
+    /// Wakeups that found it busy and an idle core near it, and the share that took such a core.
     pub took_core: (u64, f64),
 }
 
@@ -485,14 +487,15 @@ impl From<Places> for PlaceFigures {
     }
 }
 
-/// What the traces of `placement` say; none if the real one has none, or there is one CPU.
+/// Figures of places from the traces of `placement`. `None`: the real runs have no trace, or there
+/// is one CPU.
 pub fn places(
     placement: &Placement,
     outcomes: &[Outcome],
     topology: &Topology,
     equal_weights: bool,
 ) -> Option<PlacesRow> {
-    let trace = placement.trace.as_ref().filter(|trace| !trace.stays.is_empty())?;
+    let trace = placement.trace.as_ref().filter(|trace| !trace.intervals.is_empty())?;
     if placement.cpus.len() < 2 {
         return None;
     }
@@ -515,7 +518,7 @@ mod tests {
     const T: f64 = 1e9;
 
     fn spread(values: &[f64]) -> Spread {
-        Spread::of(values).expect("there are some")
+        Spread::of(values).expect("the list is not empty")
     }
 
     #[test]
@@ -528,7 +531,7 @@ mod tests {
         let met = judge(&[5.0e8, 5.01e8, 5.02e8], 5.1e8);
         assert_eq!((met.verdict, met.differs), (Verdict::Met, false));
         assert!((met.error - 0.9).abs() < 1e-9);
-        // The real runs differ by 10 %: what lies between them is no error.
+        // The real runs differ by 10 %, so values between them are not errors.
         let within = judge(&[4.0e8, 4.2e8, 5.0e8], 4.9e8);
         assert_eq!((within.verdict, within.differs), (Verdict::WithinItsRange, true));
         assert_eq!(judge(&[4.0e8, 4.2e8, 5.0e8], 5.2e8).verdict, Verdict::Missed);
@@ -568,7 +571,8 @@ mod tests {
         let thresholds = Thresholds::default();
         let of = |each: &[f64]| ceiling(Metric::Cpu, each, T, &thresholds);
         assert_eq!(of(&[5.0e8, 5.01e8, 5.02e8]), (3, 3));
-        // Of the others' median the third is far; and so are the first two of its and the other's.
+        // The third run is far from the median of the others; the first two are far from the
+        // medians that include it.
         assert_eq!(of(&[5.0e8, 5.0e8, 6.0e8]), (0, 3));
         assert_eq!(of(&[5.0e8]), (0, 0));
     }

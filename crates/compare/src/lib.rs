@@ -1,15 +1,16 @@
-//! The real kernel as witness: what was measured on it, beside the same workload in the simulator.
+//! Real kernels as witnesses: measurements on a real kernel beside the same workload in the
+//! simulator.
 //!
-//! [`Document`] reads a measurement (`live-schedule/1`, as `schedlab host --out` writes it);
-//! [`compare`] runs its workload under the scheduler of that kernel, on a machine with costs, late
-//! timers and others' work, several times; [`judge`](mod@judge) sets both side by side; [`text`]
-//! shows them. `docs/live.md` tells what the figures mean.
+//! [`Document`] parses a measurement (`live-schedule/1`, as `schedlab host --out` writes it).
+//! [`compare`] runs its workload several times under the scheduler of that kernel, on a machine
+//! with costs, late timers and the work of other programs. [`judge`](mod@judge) compares the
+//! results, and [`text`] shows them. `docs/live.md` explains the figures.
 
+pub mod counters;
 pub mod document;
 pub mod judge;
 pub mod page;
 pub mod places;
-pub mod seen;
 pub mod simulate;
 pub mod text;
 pub mod verdict;
@@ -24,17 +25,17 @@ use schedlab_lab::Error;
 use schedlab_lab::parallel;
 use schedlab_machine::description::Description;
 use serde::{Deserialize, Serialize};
-use simulate::{Outcome, Stand};
+use simulate::{Outcome, PlacementRunner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
-/// How often a placement is run, if it is not said.
+/// Default number of simulated runs of a placement.
 pub const RUNS: u32 = 27;
 
-/// The form of the answer.
+/// Format of the comparison.
 const FORMAT: &str = "schedlab-compare/1";
 
-/// How far simulated and real figures may be apart.
+/// Maximum differences between simulated and real figures.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Thresholds {
@@ -46,7 +47,7 @@ pub struct Thresholds {
     pub switches_percent: f64,
     /// Latencies, % ...
     pub latency_percent: f64,
-    /// ... or so many us, whichever is more.
+    /// ... or this time, us, if it is larger.
     pub latency_us: f64,
     /// Ends, % of the run.
     pub end_percent: f64,
@@ -66,10 +67,10 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// Reads a file of thresholds. `file` is what messages call it.
+    /// Parses a file of thresholds. Messages refer to it as `file`.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// Description of the fault, and its place.
     pub fn parse(file: &str, text: &str) -> Result<Thresholds, String> {
         let wrong = |error: serde_json::Error| {
             let what = document::without_place(&error);
@@ -95,44 +96,45 @@ impl Thresholds {
     }
 }
 
-/// What stands for others' work in the simulation.
+/// Source of other programs' work in the simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Noise {
-    /// What a trace recorded; where there is none, a model with the share that was measured.
+    /// A recorded trace; without a trace, a model with the measured share.
     #[default]
     Auto,
-    /// What a trace recorded, or nothing.
+    /// A recorded trace, or nothing.
     Replay,
-    /// The model, even where there is a trace.
+    /// The model, even if there is a trace.
     Model,
     /// Nothing.
     None,
 }
 
-/// How to compare.
+/// Options of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Under what; none: the scheduler of the kernel's release.
+    /// The scheduler. `None`: the scheduler of the kernel's release.
     pub scheduler: Option<String>,
-    /// What things cost: a machine's; its CPUs do not count. None: a present-day one's.
+    /// A machine whose costs are used; its CPUs are ignored. `None`: a present-day machine.
     pub machine: Option<Description>,
-    /// What single things cost, ns.
+    /// Costs of single operations, ns.
     pub costs: Vec<(String, f64)>,
-    /// Nothing costs anything.
+    /// Whether nothing costs anything.
     pub no_costs: bool,
-    /// Ticks a second; none: as measured.
+    /// Ticks a second. `None`: as measured.
     pub hz: Option<u32>,
     /// Tunables to set.
     pub set: Vec<(String, i64)>,
-    /// How often each placement is run, over phases of the tick and draws.
+    /// Number of simulated runs of each placement, with different phases of the tick and random
+    /// draws.
     pub runs: u32,
-    /// What stands for others' work.
+    /// Source of other programs' work.
     pub noise: Noise,
-    /// How far figures may be apart.
+    /// Maximum differences of figures.
     pub thresholds: Thresholds,
-    /// Placements of these names only; empty: all.
+    /// Names of placements to compare. Empty: all.
     pub placements: Vec<String>,
-    /// On so many cores.
+    /// Number of threads.
     pub threads: NonZeroUsize,
 }
 
@@ -156,7 +158,7 @@ impl Default for Options {
 
 /// A placement, real and simulated.
 #[derive(Clone, Debug, Serialize)]
-pub struct PlacementAnswer {
+pub struct PlacementComparison {
     /// The file.
     pub file: String,
     /// The workload.
@@ -165,66 +167,67 @@ pub struct PlacementAnswer {
     pub placement: String,
     /// The kernel that was measured.
     pub kernel: String,
-    /// Under what it was simulated.
+    /// The simulated scheduler.
     pub scheduler: String,
-    /// On what.
+    /// The simulated machine.
     pub machine: String,
-    /// To which bounds it belongs.
+    /// Class whose bounds apply.
     pub class: Class,
     /// Length of a run, ns.
     pub duration_ns: u64,
-    /// Real runs, and simulated ones.
+    /// Number of real runs, and of simulated ones.
     pub runs: [u32; 2],
-    /// CPU time of others in the real runs, a share of the CPUs' time: least, median, greatest.
+    /// CPU time of other programs in the real runs, as a share of the CPUs' time: smallest, median,
+    /// largest.
     pub foreign: [f64; 3],
-    /// What a hypervisor took: the greatest share of a run.
+    /// Largest share of a run that a hypervisor took.
     pub steal: f64,
-    /// What stood for others' work in the simulation.
+    /// Source of other programs' work in the simulation.
     pub noise: String,
     /// The tasks.
     pub tasks: Vec<TaskRow>,
-    /// CPU times of like tasks, sorted: pairs of real and simulated, ns.
+    /// CPU times of like tasks, sorted: pairs of real and simulated time, ns.
     pub sorted_cpu_ns: Vec<(u64, u64)>,
-    /// Of several CPUs: how often tasks moved, and where they woke.
+    /// On several CPUs: moves of tasks, and CPUs of wakeups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub places: Option<PlacesRow>,
-    /// What has to be said about it.
+    /// Notes for the user.
     pub notes: Vec<String>,
     /// CPUs of the machine.
     #[serde(skip)]
     pub cpus: u32,
-    /// Who had which CPU in a real run, and in a simulated one.
+    /// The task that had each CPU in a real run, and in a simulated one.
     #[serde(skip)]
     pub traces: [Option<places::Trace>; 2],
 }
 
-/// The comparison of some documents.
+/// The comparison of one or more documents.
 #[derive(Clone, Debug, Serialize)]
-pub struct Answer {
-    /// The form.
+pub struct Comparison {
+    /// Format.
     pub format: &'static str,
-    /// How far figures may be apart.
+    /// Maximum differences of figures.
     pub thresholds: Thresholds,
-    /// Placement by placement.
-    pub placements: Vec<PlacementAnswer>,
-    /// By class and metric.
+    /// Results by placement.
+    pub placements: Vec<PlacementComparison>,
+    /// Totals by class and metric.
     pub totals: Vec<ClassTotals>,
-    /// What is asked of the model, class by class.
+    /// Demands on the model, by class.
     pub checks: Vec<Check>,
-    /// Whether all of that is met.
+    /// Whether all demands are met.
     pub holds: bool,
-    /// What was left out, and why.
+    /// Placements that were left out, with reasons.
     pub left_out: Vec<String>,
 }
 
-/// The totals of a class.
+/// Totals of a class.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassTotals {
-    /// Which.
+    /// The class.
     pub class: Class,
-    /// Placements in it.
+    /// Number of placements.
     pub placements: u64,
-    /// Metric by metric.
+    /// Totals by metric.
     pub metrics: BTreeMap<Metric, Total>,
 }
 
@@ -232,35 +235,36 @@ pub struct ClassTotals {
 struct Job<'a> {
     document: &'a Document,
     placement: &'a Placement,
-    stand: Stand,
+    runner: PlacementRunner,
     notes: Vec<String>,
 }
 
 /// Compares `documents` with the simulator.
 ///
 /// # Errors
-/// A workload cannot be simulated; a tunable, a cost or a scheduler that there is not.
-pub fn compare(documents: &[Document], options: &Options) -> Result<Answer, Error> {
+/// A workload cannot be simulated, or a tunable, a cost or a scheduler does not exist.
+pub fn compare(documents: &[Document], options: &Options) -> Result<Comparison, Error> {
     compare_observed(documents, options, || ())
 }
 
-/// The same; `observe` makes the observer of each simulated run, which can end it by a panic.
+/// Like [`compare`]. `observe` makes the observer of each simulated run, which can end it by a
+/// panic.
 ///
 /// # Errors
-/// As of [`compare`].
+/// As for [`compare`].
 pub fn compare_observed<O: Observer>(
     documents: &[Document],
     options: &Options,
     observe: impl Fn() -> O + Sync,
-) -> Result<Answer, Error> {
+) -> Result<Comparison, Error> {
     let mut left_out = vec![];
     let jobs = jobs(documents, options, &mut left_out)?;
     let runs = options.runs.max(1);
     let items: Vec<(usize, u32)> =
         (0..jobs.len()).flat_map(|job| (0..runs).map(move |run| (job, run))).collect();
-    // The longest ones are not left to the end: a placement's runs stand together, and are short.
+    // The longest runs do not come last: the runs of a placement are adjacent, and short.
     let outcomes = parallel::map(&items, options.threads, |&(job, run)| {
-        jobs[job].stand.run(run, runs, observe())
+        jobs[job].runner.run(run, runs, observe())
     });
     let mut outcomes = outcomes.into_iter();
     let mut placements = vec![];
@@ -276,14 +280,13 @@ pub fn compare_observed<O: Observer>(
     let checks = verdict::checks(&placements, &totals);
     let holds = checks.iter().all(|check| check.holds);
     let thresholds = options.thresholds;
-    Ok(Answer { format: FORMAT, thresholds, placements, totals, checks, holds, left_out })
+    Ok(Comparison { format: FORMAT, thresholds, placements, totals, checks, holds, left_out })
 }
 
-/// What only one side has: threads that were measured and that no simulated run has, and the other
-/// way round.
+/// Threads that only one side has: measured threads that no simulated run has, and vice versa.
 ///
 /// # Errors
-/// They have none in common, so that there is nothing to compare.
+/// The sides have no thread in common, so there is nothing to compare.
 fn strangers(job: &Job<'_>, outcomes: &[Outcome]) -> Result<Vec<String>, Error> {
     let (document, placement) = (job.document, job.placement);
     let real: BTreeSet<&str> = placement.tasks.iter().map(|(name, _)| &**name).collect();
@@ -302,8 +305,8 @@ fn strangers(job: &Job<'_>, outcomes: &[Outcome]) -> Result<Vec<String>, Error> 
             false => listed(names),
         };
         return Err(Error::Plan(format!(
-            "{}: placements.{}.tasks: what was measured ({}) is not what the scenario makes ({}); a \
-             thread is called as its task, `-` and its number",
+            "{}: placements.{}.tasks: the measured threads ({}) differ from the scenario's ({}); the \
+             name of a thread is that of its task, `-` and a number",
             document.file,
             placement.name,
             or_none(real.into_iter().collect()),
@@ -313,11 +316,14 @@ fn strangers(job: &Job<'_>, outcomes: &[Outcome]) -> Result<Vec<String>, Error> 
     let mut notes = vec![];
     let only_real: Vec<&str> = real.difference(&simulated).copied().collect();
     if !only_real.is_empty() {
-        notes.push(format!("no simulated run has {}: left out", listed(only_real)));
+        notes.push(format!("no simulated run has {}, which is left out", listed(only_real)));
     }
     let only_simulated: Vec<&str> = simulated.difference(&real).copied().collect();
     if !only_simulated.is_empty() {
-        notes.push(format!("nothing was measured of {}: left out", listed(only_simulated)));
+        notes.push(format!(
+            "there is no measurement of {}, which is left out",
+            listed(only_simulated)
+        ));
     }
     Ok(notes)
 }
@@ -336,7 +342,7 @@ fn jobs<'a>(
     };
     if let Some(name) = options.placements.iter().find(|name| !names.contains(name.as_str())) {
         return Err(Error::Plan(format!(
-            "--placement {name}: there is no placement of that name; there are {known}"
+            "--placement {name}: there is no placement of that name; the placements are {known}"
         )));
     }
     for document in documents {
@@ -354,15 +360,15 @@ fn jobs<'a>(
                 continue;
             }
             if placement.tasks.is_empty() {
-                left_out.push(format!("{at}: nothing was measured of any task"));
+                left_out.push(format!("{at}: no task was measured"));
                 continue;
             }
-            let (stand, notes) = Stand::new(document, placement, options)?;
-            jobs.push(Job { document, placement, stand, notes });
+            let (runner, notes) = PlacementRunner::new(document, placement, options)?;
+            jobs.push(Job { document, placement, runner, notes });
         }
     }
     if jobs.is_empty() {
-        let mut what = format!("there is no placement to compare; there are {known}");
+        let mut what = format!("there is no placement to compare; the placements are {known}");
         for why in left_out.iter() {
             what.push_str(&format!("\nleft out: {why}"));
         }
@@ -371,27 +377,27 @@ fn jobs<'a>(
     Ok(jobs)
 }
 
-fn answer(job: &Job<'_>, outcomes: &[Outcome], options: &Options) -> PlacementAnswer {
-    let Job { document, placement, stand, notes } = job;
+fn answer(job: &Job<'_>, outcomes: &[Outcome], options: &Options) -> PlacementComparison {
+    let Job { document, placement, runner, notes } = job;
     let thresholds = &options.thresholds;
     let foreign = Spread::of(&placement.foreign);
     let tasks = judge::tasks(placement, outcomes, thresholds);
     let mut notes = notes.clone();
     notes.extend(reasons(placement, &tasks));
     let sorted = judge::sorted_shares(placement, outcomes);
-    PlacementAnswer {
+    PlacementComparison {
         file: document.file.clone(),
         name: document.name.clone(),
         placement: placement.name.clone(),
         kernel: document.machine.kernel.clone(),
-        scheduler: stand.choice().to_string(),
-        machine: stand.machine(),
+        scheduler: runner.choice().to_string(),
+        machine: runner.machine(),
         class: Class::of(&document.machine, placement),
         duration_ns: placement.duration_ns,
         runs: [placement.runs, outcomes.len() as u32],
         foreign: foreign.map_or([0.0; 3], |share| [share.min, share.median, share.max]),
         steal: placement.steal.iter().copied().fold(0.0, f64::max),
-        noise: stand.noise_sentence(),
+        noise: runner.noise_sentence(),
         sorted_cpu_ns: sorted.iter().map(|&(a, b)| (a.round() as u64, b.round() as u64)).collect(),
         places: judge::places(
             placement,
@@ -406,7 +412,7 @@ fn answer(job: &Job<'_>, outcomes: &[Outcome], options: &Options) -> PlacementAn
     }
 }
 
-/// Whether all tasks of the workload weigh the same.
+/// Whether all tasks of the workload have equal weights.
 fn equal_weights(document: &Document) -> bool {
     let of = |task: &schedlab_workload::model::Task| {
         let set = &task.properties;
@@ -417,15 +423,15 @@ fn equal_weights(document: &Document) -> bool {
     tasks.all(|task| Some(task) == first)
 }
 
-/// Why figures may be missed, as far as facts say it.
+/// Reasons why figures may be missed, as far as facts suggest them.
 fn reasons(placement: &Placement, tasks: &[TaskRow]) -> Vec<String> {
-    /// Shares above this are told.
+    /// Larger shares are reported.
     const FOREIGN: f64 = 0.02;
     let mut notes = vec![];
     if placement.rejected {
         notes.push(
-            "the measurement is marked as rejected, as too few of its runs were quiet: it bears no \
-             witness"
+            "the measurement is marked as rejected, as too few of its runs were quiet: it proves \
+             nothing"
                 .into(),
         );
     }
@@ -443,7 +449,7 @@ fn reasons(placement: &Placement, tasks: &[TaskRow]) -> Vec<String> {
     if worst > FOREIGN {
         let traced = placement.trace.as_ref().is_some_and(places::Trace::has_others);
         let way = if traced { "" } else { " (`schedlab host --trace all` records when)" };
-        notes.push(format!("others had up to {:.1} % of the CPUs{way}", worst * 100.0));
+        notes.push(format!("other programs had up to {:.1} % of the CPUs{way}", worst * 100.0));
     }
     if placement.first_ticks_ns.is_empty() {
         let span = tasks
@@ -462,7 +468,7 @@ fn reasons(placement: &Placement, tasks: &[TaskRow]) -> Vec<String> {
     notes
 }
 
-fn totals(placements: &[PlacementAnswer]) -> Vec<ClassTotals> {
+fn totals(placements: &[PlacementComparison]) -> Vec<ClassTotals> {
     let mut totals = vec![];
     for class in Class::ALL {
         let of_class = || placements.iter().filter(move |answer| answer.class == class);
@@ -479,12 +485,12 @@ fn totals(placements: &[PlacementAnswer]) -> Vec<ClassTotals> {
 }
 
 impl Placement {
-    /// The median of others' share.
+    /// Median share of other programs.
     fn foreign_median(&self) -> f64 {
         Spread::of(&self.foreign).map_or(0.0, |share| share.median)
     }
 
-    /// Whether others had more than a thousandth.
+    /// Whether other programs had more than a thousandth.
     fn is_noisy(&self) -> bool {
         self.foreign_median() > 0.001
     }

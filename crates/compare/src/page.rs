@@ -1,10 +1,10 @@
-//! A comparison as a page for a browser: figures and latencies over each other, and below them who
-//! had which CPU, in the real kernel's trace and in a simulated run, on one axis of time.
+//! A comparison as a page for a browser: overlaid figures and latencies, and below them the task
+//! that had each CPU, in the real kernel's trace and in a simulated run, on one time axis.
 
 use super::document::key_of;
-use super::judge::{Compared, Metric};
+use super::judge::{ComparedFigure, Metric};
 use super::places::Trace;
-use super::{Answer, PlacementAnswer};
+use super::{Comparison, PlacementComparison};
 use schedlab_core::{BlockReason, CpuId, Event, Observer, TaskId, Waker};
 use schedlab_lab::report_of::{RunInputs, TaskInfo, report_of};
 use schedlab_machine::Counts;
@@ -15,7 +15,7 @@ use schedlab_report::html::compare as section;
 use schedlab_report::html::{self, Page, Recording, TURNS_MOST};
 use schedlab_report::{Report, RunReport};
 
-/// What is on the page of a comparison.
+/// Contents of the page of a comparison.
 pub struct ComparePage {
     report: Report,
     histories: Vec<Option<History>>,
@@ -25,8 +25,8 @@ pub struct ComparePage {
 }
 
 impl ComparePage {
-    /// The page of the only placement of `answer`; none if there are several.
-    pub fn new(answer: &Answer) -> Option<ComparePage> {
+    /// The page of the only placement of a comparison. `None`: there are several.
+    pub fn new(answer: &Comparison) -> Option<ComparePage> {
         let [placement] = &answer.placements[..] else { return None };
         let mut runs = vec![];
         let mut histories = vec![];
@@ -70,7 +70,7 @@ impl ComparePage {
             before: &self.sections,
             note: Some(
                 "One real run, as far as it was recorded, and one of the simulated ones. Where \
-                 microseconds decide, which task is where at which time differs from run to run.",
+                 microseconds decide, the place of each task at a given time differs from run to run.",
             ),
             names: &names,
             ..Page::new(&self.report, &seen)
@@ -83,10 +83,10 @@ impl ComparePage {
     }
 }
 
-/// What a trace looks like to the observers of runs: its report and its history.
+/// A trace as observers of runs see it: its report and its history.
 fn seen(
     trace: &Trace,
-    placement: &PlacementAnswer,
+    placement: &PlacementComparison,
     model: &str,
     name: &str,
 ) -> (RunReport, History) {
@@ -107,16 +107,17 @@ fn seen(
     let scheduler = SchedulerInfo {
         name: name.into(),
         release: placement.kernel.clone(),
-        title: "who had which CPU".into(),
+        title: "task on each CPU".into(),
         set: vec![],
     };
     let run = report_of(RunInputs::of_recorded(scheduler, (cpus, model), counts, &tasks, &stats));
     (run, recorder.into_history())
 }
 
-/// Tells `observer` what a trace says. Who is not woken before its next stay was preempted.
+/// Passes a trace to `observer` as events. A task that is not woken before its next interval was
+/// preempted.
 fn play<O: Observer>(trace: &Trace, cpus: u32, observer: &mut O) -> Counts {
-    /// At the same time: who leaves, who wakes, who comes.
+    /// Order of events at the same time: tasks leave, wake, arrive.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     enum Step {
         Leaves { task: u32, cpu: u32, asleep: bool },
@@ -127,21 +128,21 @@ fn play<O: Observer>(trace: &Trace, cpus: u32, observer: &mut O) -> Counts {
     for wakeup in &trace.wakeups {
         wakes[wakeup.task as usize].push(wakeup.at_ns);
     }
-    let mut stays: Vec<Vec<(u64, u64, u32)>> = vec![vec![]; trace.names.len()];
-    // A run's last stays may reach beyond its end.
-    for stay in &trace.stays {
-        let end_ns = stay.end_ns.min(trace.window_ns);
-        if stay.start_ns < end_ns {
-            stays[stay.task as usize].push((stay.start_ns, end_ns, stay.cpu));
+    let mut intervals: Vec<Vec<(u64, u64, u32)>> = vec![vec![]; trace.names.len()];
+    // The last intervals of a run may extend beyond its end.
+    for interval in &trace.intervals {
+        let end_ns = interval.end_ns.min(trace.window_ns);
+        if interval.start_ns < end_ns {
+            intervals[interval.task as usize].push((interval.start_ns, end_ns, interval.cpu));
         }
     }
     let mut steps: Vec<(u64, Step)> = vec![];
-    for (task, stays) in stays.iter().enumerate() {
+    for (task, intervals) in intervals.iter().enumerate() {
         let id = task as u32;
-        // Others have no wakeups: each of their stays begins by one.
+        // Other programs have no wakeups: each of their intervals begins with one.
         let is_other = wakes[task].is_empty() && trace.names[task] == super::places::OTHER;
-        for (number, &(start_ns, end_ns, cpu)) in stays.iter().enumerate() {
-            let next_ns = stays.get(number + 1).map(|&(next_ns, ..)| next_ns);
+        for (number, &(start_ns, end_ns, cpu)) in intervals.iter().enumerate() {
+            let next_ns = intervals.get(number + 1).map(|&(next_ns, ..)| next_ns);
             let from = wakes[task].partition_point(|&at_ns| at_ns < end_ns);
             let woken_ns = wakes[task].get(from).copied();
             let woken_ns =
@@ -150,12 +151,12 @@ fn play<O: Observer>(trace: &Trace, cpus: u32, observer: &mut O) -> Counts {
             steps.push((start_ns, Step::Comes { task: id, cpu }));
             steps.push((end_ns, Step::Leaves { task: id, cpu, asleep }));
             if let Some(next_ns) = next_ns.filter(|_| asleep) {
-                let cpu = stays[number + 1].2;
+                let cpu = intervals[number + 1].2;
                 let at_ns = woken_ns.unwrap_or(next_ns).max(end_ns);
                 steps.push((at_ns, Step::Wakes { task: id, cpu }));
             }
         }
-        if let Some(&(start_ns, _, cpu)) = stays.first() {
+        if let Some(&(start_ns, _, cpu)) = intervals.first() {
             let at_ns = wakes[task].first().map_or(start_ns, |&at_ns| at_ns.min(start_ns));
             steps.push((at_ns, Step::Wakes { task: id, cpu }));
         }
@@ -164,7 +165,7 @@ fn play<O: Observer>(trace: &Trace, cpus: u32, observer: &mut O) -> Counts {
     let mut current: Vec<Option<TaskId>> = vec![None; cpus as usize];
     let mut born = vec![false; trace.names.len()];
     let mut runnable = vec![false; trace.names.len()];
-    // Who has left, whether it sleeps: whoever comes at the same time takes over.
+    // A task that left sleeps or waits; a task that arrives at the same time replaces it.
     let mut counts = Counts::default();
     let mut at = 0;
     while at < steps.len() {
@@ -225,7 +226,7 @@ fn play<O: Observer>(trace: &Trace, cpus: u32, observer: &mut O) -> Counts {
     counts
 }
 
-fn answer_of(answer: &Answer, placement: &PlacementAnswer) -> section::KernelComparison {
+fn answer_of(answer: &Comparison, placement: &PlacementComparison) -> section::KernelComparison {
     let [least, median, most] = placement.foreign.map(|share| share * 100.0);
     let mut facts = vec![
         format!(
@@ -238,7 +239,7 @@ fn answer_of(answer: &Answer, placement: &PlacementAnswer) -> section::KernelCom
             placement.machine
         ),
         format!(
-            "Others had {median:.2} % of the CPUs ({least:.2} to {most:.2}); simulated: {}.",
+            "Other programs had {median:.2} % of the CPUs ({least:.2} to {most:.2}); simulated: {}.",
             placement.noise
         ),
     ];
@@ -247,7 +248,7 @@ fn answer_of(answer: &Answer, placement: &PlacementAnswer) -> section::KernelCom
         .tasks
         .iter()
         .map(|task| {
-            let quantiles = |of: fn(&Compared) -> u64| {
+            let quantiles = |of: fn(&ComparedFigure) -> u64| {
                 [Metric::P50, Metric::P95, Metric::P99].map(|metric| task.figure(metric).map(of))
             };
             let latencies = section::Latencies {
@@ -281,7 +282,7 @@ fn answer_of(answer: &Answer, placement: &PlacementAnswer) -> section::KernelCom
     section::KernelComparison { facts, tasks, checks }
 }
 
-fn row(one: &Compared, duration_ns: u64) -> section::Row {
+fn row(one: &ComparedFigure, duration_ns: u64) -> section::Row {
     let percent = |ns: u64| ns as f64 / duration_ns.max(1) as f64 * 100.0;
     let shown = |value: u64| match one.metric {
         Metric::Cpu | Metric::Waiting | Metric::End => format!("{:.2} %", percent(value)),
@@ -306,25 +307,25 @@ fn row(one: &Compared, duration_ns: u64) -> section::Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::places::Stay;
+    use crate::places::RunInterval;
 
-    /// When the last thing happened, ns.
+    /// Time of the last event, ns.
     #[derive(Default)]
     struct Last(u64);
 
     impl Observer for Last {
         fn on(&mut self, now_ns: u64, _: Event) {
-            assert!(now_ns >= self.0, "time goes on");
+            assert!(now_ns >= self.0, "time does not decrease");
             self.0 = now_ns;
         }
     }
 
     #[test]
     fn what_reaches_beyond_the_end_is_cut_off() {
-        let stay = |start_ns, end_ns| Stay { cpu: 0, start_ns, end_ns, task: 0 };
-        let stays = vec![stay(100, 200), stay(900, 1_100), stay(1_050, 1_200)];
+        let interval = |start_ns, end_ns| RunInterval { cpu: 0, start_ns, end_ns, task: 0 };
+        let intervals = vec![interval(100, 200), interval(900, 1_100), interval(1_050, 1_200)];
         let trace =
-            Trace { window_ns: 1_000, names: vec!["A-0".into()], stays, ..Trace::default() };
+            Trace { window_ns: 1_000, names: vec!["A-0".into()], intervals, ..Trace::default() };
         let mut last = Last::default();
         play(&trace, 1, &mut last);
         assert_eq!(last.0, 1_000);

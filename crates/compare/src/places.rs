@@ -1,70 +1,73 @@
-//! Who was where: what can be said of a trace, be it of a real kernel or of a simulated one, when
-//! the machine has several CPUs. Which task is where at which time is chaotic there; how often
-//! tasks move, how many CPUs are busy, and what a wakeup chooses is not.
+//! Places of tasks: figures of a trace, of a real or a simulated kernel, on machines with several
+//! CPUs. The place of each task at a given time is chaotic there; the number of moves, the number
+//! of busy CPUs, and the choices at wakeups are not.
 
 use schedlab_core::CpuId;
 use schedlab_core::topology::Topology;
 
-/// What traces call everything that is not of the workload.
+/// Name in traces of everything outside the workload.
 pub const OTHER: &str = "other";
 
-/// A stretch of time on a CPU.
+/// An interval in which a task has a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stay {
-    /// Where.
+pub struct RunInterval {
+    /// The CPU.
     pub cpu: u32,
-    /// From, ns.
+    /// Begin, ns.
     pub start_ns: u64,
-    /// To, ns.
+    /// End, ns.
     pub end_ns: u64,
-    /// Who, by its place in [`Trace::names`].
+    /// The task: an index of [`Trace::names`].
     pub task: u32,
 }
 
 /// A wakeup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wakeup {
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
-    /// Whose.
+    /// The task.
     pub task: u32,
-    /// To which CPU's queue.
+    /// CPU on whose runqueue it was put.
     pub cpu: u32,
 }
 
-/// Who had which CPU, from the start on.
+/// The task that had each CPU, from the start.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// For so long, ns.
+    /// Length of the trace, ns.
     pub window_ns: u64,
-    /// Threads.
+    /// Names of threads.
     pub names: Vec<String>,
-    /// By time.
-    pub stays: Vec<Stay>,
-    /// By time.
+    /// Intervals by time.
+    pub intervals: Vec<RunInterval>,
+    /// Wakeups by time.
     pub wakeups: Vec<Wakeup>,
 }
 
 impl Trace {
-    /// Whether others' time is in it.
+    /// Whether it contains the time of other programs.
     pub fn has_others(&self) -> bool {
-        self.stays.iter().any(|stay| self.is_other(stay.task))
+        self.intervals.iter().any(|interval| self.is_other(interval.task))
     }
 
     fn is_other(&self, task: u32) -> bool {
         self.names[task as usize] == OTHER
     }
 
-    /// Others' time on `cpu`: from, to, ns. What is shorter than 1 us is left out, and what adjoins
-    /// is one.
+    /// Begin and end of other programs' time on `cpu`, ns. Intervals shorter than 1 us are left
+    /// out, and adjacent intervals are merged.
     pub fn others_on(&self, cpu: u32) -> Vec<(u64, u64)> {
         const LEAST_NS: u64 = 1_000;
         let mut found: Vec<(u64, u64)> = vec![];
-        let on = self.stays.iter().filter(|stay| stay.cpu == cpu && self.is_other(stay.task));
-        for stay in on {
+        let on = self
+            .intervals
+            .iter()
+            .filter(|interval| interval.cpu == cpu && self.is_other(interval.task));
+        for interval in on {
             match found.last_mut() {
-                Some(last) if stay.start_ns <= last.1 => last.1 = last.1.max(stay.end_ns),
-                _ => found.push((stay.start_ns, stay.end_ns)),
+                Some(last) if interval.start_ns <= last.1 => last.1 = last.1.max(interval.end_ns),
+                _ => found.push((interval.start_ns, interval.end_ns)),
             }
         }
         found.retain(|&(from_ns, to_ns)| to_ns - from_ns >= LEAST_NS);
@@ -72,35 +75,35 @@ impl Trace {
     }
 }
 
-/// What a trace says of places.
+/// Figures of places in a trace.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Places {
-    /// CPU changes of threads that never sleep, of all together.
+    /// CPU changes of all threads that never sleep.
     pub hog_moves: u64,
-    /// The same of all threads.
+    /// CPU changes of all threads.
     pub moves: u64,
-    /// Time of which this is, ns.
+    /// Length of the trace, ns.
     pub window_ns: u64,
-    /// CPUs that the workload keeps busy, in the mean.
+    /// Mean number of CPUs that the workload keeps busy.
     pub busy_cpus: f64,
-    /// Share of the time in which a core has two busy threads, and another is idle as a whole.
+    /// Share of the time in which a core has two busy threads while another core is idle.
     pub doubled: f64,
-    /// Wakeups at which the last CPU idled, and of these those that kept it.
+    /// Wakeups at which the last CPU was idle, and the number of these that kept it.
     pub last_idle: (u64, u64),
-    /// Wakeups at which the last CPU did not idle but one that shares its cache did, and of these
-    /// those that took such a one.
+    /// Wakeups at which the last CPU was busy but a CPU that shares its cache was idle, and the
+    /// number of these that took such a CPU.
     pub near_idle: (u64, u64),
-    /// Wakeups at which the last CPU did not idle but a core near it did as a whole, and of these
-    /// those that took such a core.
+    /// Wakeups at which the last CPU was busy but a whole core near it was idle, and the number of
+    /// these that took such a core.
     pub core_idle: (u64, u64),
 }
 
-/// What of a wakeup's moment cannot be told apart in a trace: who is put to sleep and who is woken
-/// within it, ns.
+/// Time within which a trace cannot distinguish tasks that fall asleep and wake at the moment of a
+/// wakeup, ns.
 const MOMENT_NS: u64 = 2_000;
 
 impl Places {
-    /// Of `trace` on a machine of this shape.
+    /// Figures of `trace` on a machine of this topology.
     pub fn of(trace: &Trace, topology: &Topology) -> Places {
         let cpus = topology.cpus() as usize;
         let mut places = Places { window_ns: trace.window_ns, ..Places::default() };
@@ -112,28 +115,29 @@ impl Places {
         let sleeps = |task: u32| wakes[task as usize] > 1;
         let mut last: Vec<Option<u32>> = vec![None; trace.names.len()];
         let mut busy_ns = 0;
-        for stay in trace.stays.iter().filter(|stay| !trace.is_other(stay.task)) {
-            busy_ns += stay.end_ns.min(trace.window_ns).saturating_sub(stay.start_ns);
-            let before = last[stay.task as usize].replace(stay.cpu);
-            if before.is_some_and(|before| before != stay.cpu) {
+        for interval in trace.intervals.iter().filter(|interval| !trace.is_other(interval.task)) {
+            busy_ns += interval.end_ns.min(trace.window_ns).saturating_sub(interval.start_ns);
+            let before = last[interval.task as usize].replace(interval.cpu);
+            if before.is_some_and(|before| before != interval.cpu) {
                 places.moves += 1;
-                places.hog_moves += u64::from(!sleeps(stay.task));
+                places.hog_moves += u64::from(!sleeps(interval.task));
             }
         }
         places.busy_cpus = busy_ns as f64 / trace.window_ns.max(1) as f64;
         places.doubled = doubled(trace, topology);
-        let mut by_task: Vec<Vec<Stay>> = vec![vec![]; trace.names.len()];
-        for stay in &trace.stays {
-            by_task[stay.task as usize].push(*stay);
+        let mut by_task: Vec<Vec<RunInterval>> = vec![vec![]; trace.names.len()];
+        for interval in &trace.intervals {
+            by_task[interval.task as usize].push(*interval);
         }
-        // By CPU when it is taken: who is there, and who has been woken to it and is not there yet.
+        // Times at which each CPU is taken: by a task that runs there, or by a task that was woken
+        // to it and has not arrived.
         let mut taken: Vec<Vec<(u64, u64)>> = vec![vec![]; cpus];
-        for stay in &trace.stays {
-            taken[stay.cpu as usize].push((stay.start_ns, stay.end_ns));
+        for interval in &trace.intervals {
+            taken[interval.cpu as usize].push((interval.start_ns, interval.end_ns));
         }
         for wakeup in &trace.wakeups {
             let own = &by_task[wakeup.task as usize];
-            let next = own.partition_point(|stay| stay.start_ns < wakeup.at_ns);
+            let next = own.partition_point(|interval| interval.start_ns < wakeup.at_ns);
             if let Some(next) = own.get(next).filter(|next| next.cpu == wakeup.cpu) {
                 taken[wakeup.cpu as usize].push((wakeup.at_ns, next.start_ns));
             }
@@ -154,7 +158,7 @@ impl Places {
         let place = |cpu: u32| topology.place(CpuId(cpu));
         for wakeup in &trace.wakeups {
             let own = &by_task[wakeup.task as usize];
-            let next = own.partition_point(|stay| stay.start_ns < wakeup.at_ns);
+            let next = own.partition_point(|interval| interval.start_ns < wakeup.at_ns);
             let Some(before) = next.checked_sub(1).map(|at| own[at]) else { continue };
             let prev = before.cpu;
             let is_idle = |cpu: u32| idles(cpu, wakeup.at_ns);
@@ -184,7 +188,7 @@ impl Places {
         places
     }
 
-    /// The sum of several traces; shares and means become means.
+    /// The total of several traces; shares and means become means.
     pub fn sum(all: &[Places]) -> Places {
         let add = |(a, b): (u64, u64), (c, d): (u64, u64)| (a + c, b + d);
         let mut sum = Places::default();
@@ -202,7 +206,7 @@ impl Places {
     }
 }
 
-/// Share of the time in which some core has two busy threads while another idles as a whole.
+/// Share of the time in which a core has two busy threads while another core is idle.
 fn doubled(trace: &Trace, topology: &Topology) -> f64 {
     let cpus = topology.cpus();
     let core = |cpu: u32| topology.place(CpuId(cpu)).core;
@@ -211,11 +215,11 @@ fn doubled(trace: &Trace, topology: &Topology) -> f64 {
         return 0.0;
     }
     let mut changes: Vec<(u64, bool, u32)> = vec![];
-    for stay in &trace.stays {
-        changes.push((stay.start_ns, true, stay.cpu));
-        changes.push((stay.end_ns, false, stay.cpu));
+    for interval in &trace.intervals {
+        changes.push((interval.start_ns, true, interval.cpu));
+        changes.push((interval.end_ns, false, interval.cpu));
     }
-    // Who leaves comes before who arrives.
+    // Tasks that leave come before tasks that arrive.
     changes.sort_unstable();
     let mut busy = std::collections::BTreeMap::<u32, u32>::new();
     let (mut since_ns, mut sum_ns) = (0, 0);
@@ -237,13 +241,13 @@ fn doubled(trace: &Trace, topology: &Topology) -> f64 {
 mod tests {
     use super::*;
 
-    fn trace(stays: &[(u32, u64, u64, u32)], wakeups: &[(u64, u32, u32)]) -> Trace {
+    fn trace(intervals: &[(u32, u64, u64, u32)], wakeups: &[(u64, u32, u32)]) -> Trace {
         Trace {
             window_ns: 1_000_000,
             names: vec!["a-0".into(), "b-0".into(), OTHER.into()],
-            stays: stays
+            intervals: intervals
                 .iter()
-                .map(|&(cpu, start_ns, end_ns, task)| Stay { cpu, start_ns, end_ns, task })
+                .map(|&(cpu, start_ns, end_ns, task)| RunInterval { cpu, start_ns, end_ns, task })
                 .collect(),
             wakeups: wakeups
                 .iter()
@@ -257,14 +261,15 @@ mod tests {
     }
 
     fn description(text: &str) -> Topology {
-        schedlab_machine::description::parse_topology(text).expect("it is a topology")
+        schedlab_machine::description::parse_topology(text).expect("the text is a topology")
     }
 
     #[test]
     fn moves_busy_cpus_and_doubled_cores_are_counted() {
-        // a on 0 and then on 2; b on 1 all the time: for 400 us they share core 0, and 1 idles.
-        let stays = [(0, 0, 400_000, 0), (1, 0, 1_000_000, 1), (2, 400_000, 900_000, 0)];
-        let places = Places::of(&trace(&stays, &[]), &threads());
+        // `a` is on 0 and then on 2; `b` is on 1 all the time. For 400 us they share core 0, and
+        // core 1 is idle.
+        let intervals = [(0, 0, 400_000, 0), (1, 0, 1_000_000, 1), (2, 400_000, 900_000, 0)];
+        let places = Places::of(&trace(&intervals, &[]), &threads());
         assert_eq!((places.moves, places.hog_moves), (1, 1));
         assert!((places.busy_cpus - 1.9).abs() < 1e-9);
         assert!((places.doubled - 0.4).abs() < 1e-9);
@@ -272,16 +277,16 @@ mod tests {
 
     #[test]
     fn what_a_wakeup_found_and_took_is_told_apart() {
-        let stays = [
+        let intervals = [
             (0, 0, 100_000, 0),
             (0, 100_000, 500_000, 1),
             (1, 200_000, 300_000, 0),
             (1, 600_000, 700_000, 0),
         ];
-        // At 200 us its last CPU is taken, and it goes to the idle sibling, though core 1 is idle
-        // as a whole; at 600 us it keeps its last CPU, which idles.
+        // At 200 us its last CPU is taken, and it moves to the idle sibling, although core 1 is
+        // completely idle; at 600 us it keeps its last CPU, which is idle.
         let wakeups = [(200_000, 0, 1), (600_000, 0, 1)];
-        let places = Places::of(&trace(&stays, &wakeups), &threads());
+        let places = Places::of(&trace(&intervals, &wakeups), &threads());
         assert_eq!(places.near_idle, (1, 1));
         assert_eq!(places.core_idle, (1, 0));
         assert_eq!(places.last_idle, (1, 1));
@@ -289,8 +294,8 @@ mod tests {
 
     #[test]
     fn others_are_joined_and_the_shortest_left_out() {
-        let stays = [(0, 0, 500, 2), (0, 2_000, 5_000, 2), (0, 5_000, 9_000, 2), (1, 0, 50, 2)];
-        let trace = trace(&stays, &[]);
+        let intervals = [(0, 0, 500, 2), (0, 2_000, 5_000, 2), (0, 5_000, 9_000, 2), (1, 0, 50, 2)];
+        let trace = trace(&intervals, &[]);
         assert_eq!(trace.others_on(0), [(2_000, 9_000)]);
         assert!(trace.others_on(1).is_empty() && trace.has_others());
     }

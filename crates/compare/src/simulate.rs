@@ -1,9 +1,9 @@
-//! The same workload in the simulator, several times: as the document says it was run, on a machine
-//! with costs.
+//! Runs the same workload in the simulator several times, as the document describes its runs, on a
+//! machine with costs.
 
+use super::counters::{RunCounters, TaskCounters};
 use super::document::{Document, Facts, Placement};
 use super::places::{OTHER, Trace};
-use super::seen::{Seen, SeenTask};
 use super::{Noise, Options};
 use schedlab_core::{Observer, Policy};
 use schedlab_lab::Error;
@@ -17,39 +17,39 @@ use schedlab_machine::description::Description;
 use schedlab_workload::Start;
 use schedlab_workload::model::{Action, Event, Loops, Model, Phase, Properties, Task};
 
-/// The machine that a real one is taken for, if none is named.
+/// Machine that is used for a real one, if none is named.
 const REAL: &str = "laptop-2020s";
 
-/// The same of an emulated one. Its costs are of one CPU; where several take turns, everything
-/// takes as many times as long as CPUs are busy.
+/// Machine that is used for an emulated one. Its costs are for one CPU; if several take turns,
+/// times are multiplied by the number of busy CPUs.
 const EMULATED: &str = "emulated-icount";
 
-/// What it costs to interrupt another CPU of a virtual machine, ns: it is left for that.
+/// Cost of interrupting another CPU of a virtual machine, which leaves the virtual machine, ns.
 const EXIT_NS: f64 = 13_000.0;
 
-/// The group that all threads of the workload are in, where they were in one of great weight.
+/// Group that contains all threads of the workload, if they were in a group of large weight.
 const LOAD_GROUP: &str = "/schedlab-load";
 
-/// The key of the tasks that stand for others' work.
+/// Key of the tasks that represent other programs.
 const NOISE: &str = "schedlab-noise";
 
-/// Of others of whom only the share is known: they come so often, in pieces that are exponentially
-/// distributed, by the run's seed.
+/// Frequency of other programs' work when only its share is known, per second. The pieces are
+/// exponentially distributed, by the seed of the run.
 const NOISE_A_SECOND: f64 = 50.0;
 
 /// A workload that can be run as it was measured in one placement.
 #[derive(Clone, Debug)]
-pub struct Stand {
+pub struct PlacementRunner {
     experiment: Experiment,
     choice: Choice,
     phases_ns: Vec<u64>,
-    /// Of the tick.
+    /// Period of the tick.
     period_ns: u64,
     duration_ns: u64,
     start: Start,
     entry_ns: u64,
     window_ns: u64,
-    /// The model without those who stand for others.
+    /// Tasks of other programs are not part of the model.
     noise: NoiseSource,
     cpus: Vec<u32>,
 }
@@ -57,33 +57,34 @@ pub struct Stand {
 #[derive(Clone, Debug)]
 enum NoiseSource {
     None,
-    /// What a trace recorded.
-    Recorded(Recorded),
-    /// So much of each CPU.
+    /// Work from a recorded trace.
+    Recorded(RecordedNoise),
+    /// A share of each CPU.
     Share(f64),
 }
 
-/// Others' work as a trace has it.
+/// Work of other programs from a trace.
 #[derive(Clone, Debug)]
-struct Recorded {
-    /// By CPU, from and to, ns.
+struct RecordedNoise {
+    /// Begin and end of each piece, ns, by CPU.
     by_cpu: Vec<(u32, Vec<(u64, u64)>)>,
-    /// For so long was recorded, ns.
+    /// Length of the recording, ns.
     window_ns: u64,
-    /// What others had in each real run, a share of the CPUs' time; empty: as much as in the trace.
+    /// Share of the CPUs' time that other programs had in each real run. Empty: as much as in the
+    /// trace.
     shares: Vec<f64>,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The workload's threads: names, and what was seen.
-    pub tasks: Vec<(String, SeenTask)>,
-    /// Who had which CPU.
+    /// Names and counters of the workload's threads.
+    pub tasks: Vec<(String, TaskCounters)>,
+    /// The task that had each CPU.
     pub trace: Trace,
 }
 
-/// The scheduler of the kernel of this release, and what has to be said about that.
+/// The scheduler of a kernel of this release, with notes about it.
 ///
 /// # Errors
 /// There is none.
@@ -93,7 +94,7 @@ pub fn scheduler_of(facts: &Facts, named: Option<&str>) -> Result<(Choice, Vec<S
     }
     let name = select::of_kernel(&facts.kernel).ok_or_else(|| {
         let kernel = &facts.kernel;
-        Error::Plan(format!("kernel {kernel}: no scheduler of it is here; name one (--scheduler)"))
+        Error::Plan(format!("kernel {kernel} has no scheduler here; name one (--scheduler)"))
     })?;
     let choice = select::find(&name)?;
     let version = choice.release.version;
@@ -104,14 +105,14 @@ pub fn scheduler_of(facts: &Facts, named: Option<&str>) -> Result<(Choice, Vec<S
         .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
     if !is_same {
         notes.push(format!(
-            "kernel {} is not modelled: {choice} stands for it, and differences may be the kernel's",
+            "kernel {} is not modelled: {choice} replaces it, and differences may be due to the kernel",
             facts.kernel
         ));
     }
     Ok((choice, notes))
 }
 
-/// What things cost on a machine.
+/// Costs of operations on a machine.
 fn costs_of(facts: &Facts, options: &Options) -> Result<(String, Option<CostModel>), Error> {
     if options.no_costs {
         return Ok(("an idealised machine".into(), None));
@@ -119,7 +120,7 @@ fn costs_of(facts: &Facts, options: &Options) -> Result<(String, Option<CostMode
     let named = |description: &Description| {
         description.costs.clone().ok_or_else(|| {
             let name = &description.name;
-            Error::Plan(format!("--machine {name}: it says nothing of what things cost"))
+            Error::Plan(format!("--machine {name}: its description has no costs"))
         })
     };
     let (name, mut costs) = match &options.machine {
@@ -144,20 +145,20 @@ fn costs_of(facts: &Facts, options: &Options) -> Result<(String, Option<CostMode
     Ok((name, Some(costs)))
 }
 
-impl Stand {
-    /// `placement` of `document`, with what has to be said about it.
+impl PlacementRunner {
+    /// Prepares `placement` of `document`. Also returns notes about it.
     ///
     /// # Errors
-    /// It cannot be run by the simulator, or not under that scheduler.
+    /// The simulator cannot run it, or not under that scheduler.
     pub fn new(
         document: &Document,
         placement: &Placement,
         options: &Options,
-    ) -> Result<(Stand, Vec<String>), Error> {
+    ) -> Result<(PlacementRunner, Vec<String>), Error> {
         let facts = &document.machine;
         let (choice, mut notes) =
             scheduler_of(facts, options.scheduler.as_deref()).map_err(|error| match error {
-                // It is the document that names the kernel.
+                // The document names the kernel.
                 Error::Plan(what) => Error::Plan(format!("{}: machine: {what}", document.file)),
                 error => error,
             })?;
@@ -177,7 +178,7 @@ impl Stand {
             machine: Some(Description {
                 name: machine,
                 topology: facts.topology.clone(),
-                ..Description::flat(1).expect("a machine may have one CPU")
+                ..Description::flat(1).expect("a machine can have one CPU")
             }),
             costs,
             hz: Some(hz),
@@ -209,12 +210,12 @@ impl Stand {
             && options.noise != Noise::None
             && placement.is_noisy()
         {
-            notes.push("others' work is not simulated".into());
+            notes.push("the work of other programs is not simulated".into());
         }
         let experiment = Experiment { config, ..Experiment::new(model, &settings, all)? };
         let window_ns =
             placement.trace.as_ref().map_or(placement.duration_ns, |trace| trace.window_ns);
-        let stand = Stand {
+        let runner = PlacementRunner {
             choice: choice.clone(),
             phases_ns: placement.first_ticks_ns.clone(),
             period_ns: 1_000_000_000 / u64::from(hz),
@@ -226,23 +227,23 @@ impl Stand {
             cpus: placement.cpus.clone(),
             experiment,
         };
-        if let Some(why) = choice.refuses(&stand.experiment.needs()) {
+        if let Some(why) = choice.refuses(&runner.experiment.needs()) {
             return Err(Error::CannotRun { what: format!("{} ({choice})", document.name), why });
         }
-        Ok((stand, notes))
+        Ok((runner, notes))
     }
 
-    /// Under what it runs.
+    /// The simulated scheduler.
     pub fn choice(&self) -> Choice {
         self.choice.clone()
     }
 
-    /// On what it runs.
+    /// The simulated machine.
     pub fn machine(&self) -> String {
         self.experiment.config.model_name()
     }
 
-    /// When the first tick falls in run `number` of `runs`, ns after the start.
+    /// Time of the first tick in run `number` of `runs`, ns after the start.
     fn phase_ns(&self, number: u32, runs: u32) -> u64 {
         let period_ns = self.period_ns;
         match self.phases_ns.len() {
@@ -251,10 +252,10 @@ impl Stand {
         }
     }
 
-    /// Run `number` of `runs`, which `observer` sees.
+    /// Makes run `number` of `runs`. `observer` receives its events.
     ///
     /// # Errors
-    /// The run ended badly.
+    /// The run failed.
     pub fn run<'o>(
         &self,
         number: u32,
@@ -265,13 +266,13 @@ impl Stand {
         let lead_ns = self.start.lead_ns();
         let mut experiment = self.experiment.clone();
         let config = &mut experiment.config;
-        // The tasks are made before the start.
+        // The tasks are created before the start.
         config.tick_phase_ns = (self.phase_ns(number, runs) + lead_ns) % self.period_ns;
         config.seed = Some(seed);
         let all = config.cpus;
         let threads = experiment.model.initial_threads();
         self.add_noise(&mut experiment.model, seed);
-        let mut seen = Seen::new(all, lead_ns, self.entry_ns, self.window_ns);
+        let mut seen = RunCounters::new(all, lead_ns, self.entry_ns, self.window_ns);
         let config = experiment.config.clone();
         seen.takes_turns = config.costs.as_ref().is_some_and(|costs| costs.cpus_take_turns);
         let mut session = experiment.unmeasured_session(&config, &self.choice, 0)?;
@@ -289,7 +290,7 @@ impl Stand {
             .map(|name| if name.starts_with(NOISE) { OTHER.into() } else { name.clone() })
             .collect();
         trace.wakeups.retain(|wakeup| trace.names[wakeup.task as usize] != OTHER);
-        let tasks: Vec<(String, SeenTask)> = names
+        let tasks: Vec<(String, TaskCounters)> = names
             .into_iter()
             .zip(std::mem::take(&mut seen.tasks))
             .filter(|(name, _)| !name.starts_with(NOISE))
@@ -298,25 +299,25 @@ impl Stand {
         Ok(Outcome { tasks, trace })
     }
 
-    /// How long the workload runs, ns.
+    /// Length of the workload, ns.
     pub fn duration_ns(&self) -> u64 {
         self.duration_ns
     }
 
-    /// What is said about others' work.
+    /// Describes the source of other programs' work.
     pub fn noise_sentence(&self) -> String {
         match &self.noise {
-            NoiseSource::None => "others' work is left out".into(),
-            NoiseSource::Recorded(_) => "others' work as the trace has it".into(),
+            NoiseSource::None => "other programs' work is left out".into(),
+            NoiseSource::Recorded(_) => "other programs' work as in the trace".into(),
             NoiseSource::Share(share) => format!(
-                "others' work as a model: {:.2} % of each CPU in pieces at random times",
+                "other programs' work as a model: {:.2} % of each CPU in pieces at random times",
                 share * 100.0
             ),
         }
     }
 
-    /// Adds those who stand for others: a task a CPU, which goes before everything of the workload
-    /// but its real-time tasks.
+    /// Adds tasks for other programs: one for each CPU, which precedes all tasks of the workload
+    /// except its real-time tasks.
     fn add_noise(&self, model: &mut Model, seed: u64) {
         let pieces: Vec<(u32, Vec<(u64, u64)>)> = match &self.noise {
             NoiseSource::None => return,
@@ -328,12 +329,12 @@ impl Stand {
         };
         for (cpu, pieces) in pieces {
             let mut events = vec![];
-            // It begins with its first piece. If it came before, only to sleep, its CPU would go
-            // newly idle at the start of the run, and pull.
+            // It begins with its first piece. If it began earlier and slept, its CPU would become
+            // newly idle at the start of the run, and pull tasks.
             let delay_ns = pieces.first().map_or(0, |&(from_ns, _)| from_ns);
             let mut at_ns = delay_ns;
             for (number, &(from_ns, to_ns)) in pieces.iter().enumerate() {
-                // The timer's first time counts from when the task begins.
+                // The first period of the timer counts from the start of the task.
                 let period_ns = from_ns - at_ns;
                 at_ns = from_ns;
                 if period_ns > 0 {
@@ -367,11 +368,11 @@ impl Stand {
     }
 }
 
-/// Others' pieces of work on a CPU, by a model of which only the share is known.
+/// Draws other programs' pieces of work on a CPU from a model with only their share.
 fn draw(share: f64, duration_ns: u64, seed: u64, cpu: u32) -> Vec<(u64, u64)> {
     const STREAM: u64 = 0x6e6f_6973_6521;
     let mut random = SplitMix64::new(seed ^ STREAM ^ (u64::from(cpu) << 32));
-    // Above 0, so that the logarithm is a number.
+    // Above 0, so that the logarithm is finite.
     let mut exponential = |mean: f64| {
         let part = random.unit() + 1.0 / (1u64 << 53) as f64;
         (-libm::log(part) * mean) as u64
@@ -388,25 +389,25 @@ fn draw(share: f64, duration_ns: u64, seed: u64, cpu: u32) -> Vec<(u64, u64)> {
     pieces
 }
 
-impl Recorded {
-    /// What was recorded, all of it, ns.
+impl RecordedNoise {
+    /// Total recorded time, ns.
     fn total_ns(&self) -> u64 {
         self.by_cpu.iter().flat_map(|(_, pieces)| pieces).map(|(from, to)| to - from).sum()
     }
 
-    /// Whether others had more in the window than in any run as a whole: then the trace calls
-    /// others what is not.
+    /// Whether other programs had more time in the window than in any whole run. Then the trace
+    /// attributes too much to them.
     fn is_too_much(&self, duration_ns: u64) -> bool {
-        /// The trace and the accounts may differ by so much.
+        /// Tolerated ratio between trace and accounts.
         const MARGIN: f64 = 1.5;
         let most = self.shares.iter().copied().fold(0.0, f64::max);
         let had_ns = most * duration_ns as f64 * self.by_cpu.len() as f64;
         !self.shares.is_empty() && self.total_ns() as f64 > MARGIN * had_ns + 1e6
     }
 
-    /// Others' pieces of work in a run: those recorded, and beyond the window the same again; each
-    /// with the chance with which all together come to what one of the real runs had, these in
-    /// turn.
+    /// Other programs' pieces of work in a run. The recording is repeated beyond its window. Each
+    /// piece occurs with the probability with which the total equals the share of a real run; the
+    /// real runs take turns.
     fn pieces(&self, duration_ns: u64, seed: u64) -> Vec<(u32, Vec<(u64, u64)>)> {
         const STREAM: u64 = 0x7265_706c_6179;
         let total_ns = self.total_ns().max(1) as f64;
@@ -438,11 +439,11 @@ impl Recorded {
     }
 }
 
-/// What is known of others' work, and what has to be said about it.
+/// Source of other programs' work, with a note about it.
 fn noise_of(placement: &Placement, noise: Noise) -> (NoiseSource, Option<String>) {
-    /// Less than this of a CPU is not worth a model.
+    /// Smallest share of a CPU that is modelled.
     const LEAST: f64 = 0.0001;
-    /// What was recorded for less than this says nothing of a run, ns.
+    /// Minimum length of a recording that is representative, ns.
     const WINDOW_NS: u64 = 1_000_000;
     let share = placement.foreign_median();
     let model = || match share >= LEAST {
@@ -458,15 +459,15 @@ fn noise_of(placement: &Placement, noise: Noise) -> (NoiseSource, Option<String>
             (cpu, pieces)
         };
         let shares = placement.foreign.iter().map(|share| share.clamp(0.0, 1.0)).collect();
-        Recorded { by_cpu: placement.cpus.iter().map(within).collect(), window_ns, shares }
+        RecordedNoise { by_cpu: placement.cpus.iter().map(within).collect(), window_ns, shares }
     });
     match (noise, recorded) {
         (Noise::None, _) => (NoiseSource::None, None),
         (Noise::Auto, Some(recorded)) if recorded.is_too_much(placement.duration_ns) => {
             let cpus_ns = recorded.window_ns.max(1) as f64 * recorded.by_cpu.len() as f64;
             let note = format!(
-                "the trace gives others {:.1} % of the CPUs, more than the accounts of any run have: \
-                 it is not replayed",
+                "the trace attributes {:.1} % of the CPUs to other programs, more than the accounts of \
+                 any run do: it is not replayed",
                 recorded.total_ns() as f64 / cpus_ns * 100.0
             );
             (model(), Some(note))
@@ -477,7 +478,7 @@ fn noise_of(placement: &Placement, noise: Noise) -> (NoiseSource, Option<String>
     }
 }
 
-/// Tasks that name no CPUs run where the placement says.
+/// Binds tasks without CPUs of their own to the CPUs of the placement.
 fn bind(model: &mut Model, placement: &Placement, all: u32) {
     if placement.cpus.len() == all as usize {
         return;
@@ -487,7 +488,7 @@ fn bind(model: &mut Model, placement: &Placement, all: u32) {
     }
 }
 
-/// All groups of tasks lie below `under`.
+/// Moves all groups of tasks below `under`.
 fn put_under(model: &mut Model, under: &str) {
     for task in &mut model.tasks {
         let own = task.properties.taskgroup.take().unwrap_or_default();

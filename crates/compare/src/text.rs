@@ -1,23 +1,23 @@
-//! The comparison for people: a table a placement, totals with the ceiling, and what is asked of
-//! the model; the same as Markdown; and every figure as CSV.
+//! The comparison as text for people: a table for each placement, totals with the ceiling, and the
+//! demands on the model. The same as Markdown, and every figure as CSV.
 
-use super::judge::{Compared, Metric, PlacesRow, Verdict};
+use super::judge::{ComparedFigure, Metric, PlacesRow, Verdict};
 use super::verdict::Check;
-use super::{Answer, PlacementAnswer};
+use super::{Comparison, PlacementComparison};
 use schedlab_report::Style;
 use schedlab_report::csv::Rows;
 use std::fmt::Write as _;
 
-/// How tables are written.
+/// Format of tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// For people: columns below each other.
+    /// For people: aligned columns.
     Plain(Style),
     /// Markdown.
     Markdown,
 }
 
-/// A table, the first column to the left and the others to the right.
+/// A table whose first column is left-aligned and whose others are right-aligned.
 fn table(out: &mut String, form: Form, heads: &[&str], rows: &[Vec<String>]) {
     match form {
         Form::Plain(style) => out.push_str(&schedlab_report::table::rows(heads, rows, style)),
@@ -35,9 +35,9 @@ fn table(out: &mut String, form: Form, heads: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// A remark: a line, or an entry of a list.
+/// A note: a line, or an item of a list.
 fn remark(out: &mut String, form: Form, text: &str) {
-    /// As wide as documents are.
+    /// Width of documents.
     const WIDTH: usize = 100;
     if form != Form::Markdown {
         let _ = writeln!(out, "{text}");
@@ -55,7 +55,7 @@ fn remark(out: &mut String, form: Form, text: &str) {
     let _ = writeln!(out, "{line}");
 }
 
-/// A latency, short.
+/// A latency in short form.
 fn latency(ns: u64) -> String {
     match ns {
         ..=999_999 => format!("{:.1}", ns as f64 / 1e3),
@@ -63,7 +63,7 @@ fn latency(ns: u64) -> String {
     }
 }
 
-fn mark(one: &Compared) -> &'static str {
+fn mark(one: &ComparedFigure) -> &'static str {
     match (one.verdict, one.differs) {
         (Verdict::Met, false) => "",
         (Verdict::Met, true) => "~",
@@ -73,7 +73,7 @@ fn mark(one: &Compared) -> &'static str {
     }
 }
 
-fn cells(answer: &PlacementAnswer, task: &super::TaskRow) -> Vec<String> {
+fn cells(answer: &PlacementComparison, task: &super::TaskRow) -> Vec<String> {
     let of = |metric: Metric| task.figure(metric);
     let percent = |ns: u64| ns as f64 / answer.duration_ns as f64 * 100.0;
     let mut row = vec![task.name.clone()];
@@ -100,7 +100,7 @@ fn cells(answer: &PlacementAnswer, task: &super::TaskRow) -> Vec<String> {
 }
 
 /// The table of a placement.
-fn placement(out: &mut String, form: Form, answer: &PlacementAnswer) {
+fn placement(out: &mut String, form: Form, answer: &PlacementComparison) {
     let title = format!("{}, {}", answer.name, answer.placement);
     let facts = format!(
         "Linux {} and {} on {}, {} real and {} simulated runs of {:.3} s",
@@ -131,7 +131,7 @@ fn placement(out: &mut String, form: Form, answer: &PlacementAnswer) {
     }
     let [least, median, most] = answer.foreign.map(|share| share * 100.0);
     let noise = format!(
-        "noise: others had {median:.2} % of the CPUs ({least:.2} to {most:.2} in {} runs), steal up \
+        "noise: other programs had {median:.2} % of the CPUs ({least:.2} to {most:.2} in {} runs), steal up \
          to {:.2} %; simulated: {}",
         answer.runs[0],
         answer.steal * 100.0,
@@ -160,7 +160,7 @@ fn places(row: &PlacesRow) -> String {
         let [least, most] = row.spread.doubled.map(|share| share * 100.0);
         parts.push(format!(
             "a core doubled beside an idle one {:.1} -> {:.1} % of the time ({least:.1} to {most:.1} \
-             in the middle runs)",
+             in 8 of 10 runs)",
             real.doubled * 100.0,
             simulated.doubled * 100.0
         ));
@@ -173,7 +173,7 @@ fn places(row: &PlacesRow) -> String {
     ] {
         if of_real.0 > 0 {
             let runs = spread.map_or(String::new(), |[least, most]| {
-                format!("{:.0} to {:.0} in the middle runs, ", least * 100.0, most * 100.0)
+                format!("{:.0} to {:.0} in 8 of 10 runs, ", least * 100.0, most * 100.0)
             });
             parts.push(format!(
                 "wakeups that {what} {:.0} -> {:.0} % ({runs}of {})",
@@ -186,8 +186,8 @@ fn places(row: &PlacesRow) -> String {
     parts.join("; ")
 }
 
-/// Totals of all classes, and what is asked of the model.
-fn summary(out: &mut String, form: Form, answer: &Answer) {
+/// Totals of all classes, and the demands on the model.
+fn summary(out: &mut String, form: Form, answer: &Comparison) {
     let percent = |value: f64| format!("{value:.1} %");
     for of_class in &answer.totals {
         let title = of_class.class.title();
@@ -221,9 +221,9 @@ fn summary(out: &mut String, form: Form, answer: &Answer) {
     }
     let rows: Vec<Vec<String>> = answer.checks.iter().map(check).collect();
     if form == Form::Markdown {
-        out.push_str("### What is asked of the model\n\n");
+        out.push_str("### Demands on the model\n\n");
     }
-    table(out, form, &["asked", "of", "found", "bound", ""], &rows);
+    table(out, form, &["demand", "of", "found", "bound", ""], &rows);
     out.push('\n');
 }
 
@@ -242,8 +242,8 @@ fn spaced(unit: &str) -> String {
     if unit == "%" { " %".into() } else { unit.into() }
 }
 
-/// The answer as text. `tasks`: with a table of every placement.
-pub fn text(answer: &Answer, form: Form, tasks: bool) -> String {
+/// The comparison as text. `tasks`: with a table for each placement.
+pub fn text(answer: &Comparison, form: Form, tasks: bool) -> String {
     let mut out = String::new();
     if tasks {
         for one in &answer.placements {
@@ -269,8 +269,8 @@ pub fn text(answer: &Answer, form: Form, tasks: bool) -> String {
     out
 }
 
-/// Every figure of every task: a line each.
-pub fn csv(answer: &Answer) -> String {
+/// Every figure of every task, one line each.
+pub fn csv(answer: &Comparison) -> String {
     let mut rows = Rows::headed(&[
         "file",
         "workload",

@@ -1,22 +1,22 @@
-//! What is asked of the model, and whether it holds: bounds on how many figures are met, each
-//! beside how well real runs foretell each other.
+//! Demands on the model, and whether they are met: bounds on the number of figures that are met,
+//! relative to how well real runs predict each other.
 
 use super::document::{Facts, Placement};
 use super::judge::{Metric, PlacesRow, Total};
-use super::{ClassTotals, PlacementAnswer};
+use super::{ClassTotals, PlacementComparison};
 use schedlab_measure::histogram::median_of_sorted;
 use serde::Serialize;
 
-/// A bound may be missed by so many points where the real runs themselves are no better.
+/// Number of percentage points by which a bound may be missed where real runs are no better.
 const BELOW_CEILING: f64 = 5.0;
 
-/// So many CPU changes there must be for their number to mean something.
+/// Minimum number of CPU changes for their number to be significant.
 const MOVES_LEAST: u64 = 10;
 
-/// So many choices there must be for their share to mean something.
+/// Minimum number of choices for their share to be significant.
 const CHOICES_LEAST: u64 = 50;
 
-/// Measurements that are judged together.
+/// Class of measurements that are judged together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
@@ -26,12 +26,12 @@ pub enum Class {
     SeveralCpus,
     /// One CPU of an emulated machine, without noise.
     EmulatedOneCpu,
-    /// Several of these.
+    /// Several CPUs of an emulated machine, without noise.
     EmulatedSeveralCpus,
 }
 
 impl Class {
-    /// All of them, in the order of tables.
+    /// All classes, in the order of tables.
     pub const ALL: [Class; 4] =
         [Class::OneCpu, Class::SeveralCpus, Class::EmulatedOneCpu, Class::EmulatedSeveralCpus];
 
@@ -44,7 +44,7 @@ impl Class {
         }
     }
 
-    /// What tables call it.
+    /// Name in tables.
     pub fn title(self) -> &'static str {
         match self {
             Class::OneCpu => "one CPU",
@@ -55,28 +55,28 @@ impl Class {
     }
 }
 
-/// Something that is asked of the model.
+/// A demand on the model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// Of which measurements.
+    /// Class of the measurements.
     pub class: Class,
-    /// What.
+    /// Description.
     pub what: String,
-    /// Of how many tasks, placements or choices.
+    /// Number of tasks, placements or choices.
     pub count: u64,
-    /// What was found.
+    /// Value that was found.
     pub found: f64,
-    /// What is asked: at least this, or at most.
+    /// The bound.
     pub bound: f64,
-    /// Whether `bound` is the least, rather than the most.
+    /// Whether `bound` is a minimum, rather than a maximum.
     pub at_least: bool,
-    /// The unit of both.
+    /// Unit of value and bound.
     pub unit: &'static str,
-    /// Whether it holds.
+    /// Whether the demand is met.
     pub holds: bool,
 }
 
-/// Collects the checks of a class.
+/// Collects the demands on a class.
 struct Checks {
     class: Class,
     list: Vec<Check>,
@@ -115,8 +115,8 @@ impl Checks {
         self.list.push(Check { class, what, count, found, bound, at_least, unit, holds });
     }
 
-    /// That a share of all p95 and p99 is met, and is not far below their ceiling, if that is
-    /// asked. They are judged together: of p99 alone there are few.
+    /// Demands that a share of all p95 and p99 is met, and optionally that it is not far below
+    /// their ceiling. They are judged together, as there are few p99 alone.
     fn tails_met(&mut self, p95: Option<&Total>, p99: Option<&Total>, bound: f64, ceiling: bool) {
         let none = Total::default();
         let (p95, p99) = (p95.unwrap_or(&none), p99.unwrap_or(&none));
@@ -134,8 +134,8 @@ impl Checks {
         }
     }
 
-    /// That a share of the tasks meets a metric, and is not far below the ceiling, if that is
-    /// asked.
+    /// Demands that a share of the tasks meets a metric, and optionally that it is not far below
+    /// the ceiling.
     fn met(&mut self, total: Option<&Total>, metric: Metric, bound: Option<f64>, ceiling: bool) {
         let Some(total) = total else { return };
         let found = total.percent(total.met);
@@ -150,13 +150,13 @@ impl Checks {
     }
 }
 
-/// All that is asked of the model, as far as there is anything to judge.
-pub(super) fn checks(placements: &[PlacementAnswer], totals: &[ClassTotals]) -> Vec<Check> {
+/// All demands on the model for which there are data.
+pub(super) fn checks(placements: &[PlacementComparison], totals: &[ClassTotals]) -> Vec<Check> {
     let mut all = vec![];
     for of_class in totals {
         let mut checks = Checks { class: of_class.class, list: vec![] };
         let total = |metric: Metric| of_class.metrics.get(&metric);
-        let own: Vec<&PlacementAnswer> =
+        let own: Vec<&PlacementComparison> =
             placements.iter().filter(|answer| answer.class == of_class.class).collect();
         match of_class.class {
             Class::OneCpu => {
@@ -208,8 +208,8 @@ pub(super) fn checks(placements: &[PlacementAnswer], totals: &[ClassTotals]) -> 
     all
 }
 
-fn several_emulated(checks: &mut Checks, own: &[&PlacementAnswer]) {
-    /// In parts of the run.
+fn several_emulated(checks: &mut Checks, own: &[&PlacementComparison]) {
+    /// Tolerance, as a share of the run.
     const SHARES: f64 = 0.05;
     let (mut near, mut all) = (0, 0);
     for answer in own {
@@ -221,7 +221,7 @@ fn several_emulated(checks: &mut Checks, own: &[&PlacementAnswer]) {
     }
     let percent = near as f64 / all.max(1) as f64 * 100.0;
     checks.at_least("CPU times of like tasks, sorted, within 5 % of the run", all, percent, 85.0);
-    let placed: Vec<(&PlacementAnswer, &PlacesRow)> =
+    let placed: Vec<(&PlacementComparison, &PlacesRow)> =
         own.iter().filter_map(|answer| Some((*answer, answer.places.as_ref()?))).collect();
     for (answer, row) in &placed {
         let name = &answer.name;

@@ -1,20 +1,21 @@
-//! The real kernel as witness: what was measured on Linux 6.18, beside the simulation of it.
+//! Real kernels as witnesses: measurements on Linux 6.18 beside their simulation.
 //!
-//! `live/` has some of the measurements, compressed: workloads of a real machine of 2 CPUs (`live`,
-//! other programs' share below 2 % as a rule), and of an emulated one (`vm`, no noise). What
-//! `docs/live.md` says of the model is held here, and that the comparison notices another kernel.
+//! `live/` has some of the measurements, compressed: workloads on a real machine of 2 CPUs (`live`,
+//! where the share of other programs is usually below 2 %), and on an emulated one (`vm`, without
+//! noise). These tests hold the statements of `docs/live.md` about the model, and check that the
+//! comparison detects another kernel.
 
 use schedlab_compare::judge::Metric;
 use schedlab_compare::text::{self, Form};
-use schedlab_compare::{self, Answer, Document, Noise, Options};
+use schedlab_compare::{self, Comparison, Document, Noise, Options};
 use schedlab_lab::compressed;
 use std::path::{Path, PathBuf};
 
 fn files(kind: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live");
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("the folder is there")
-        .map(|entry| entry.expect("it can be read").path())
+        .expect("the folder exists")
+        .map(|entry| entry.expect("the entry is readable").path())
         .filter(|path| {
             path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(kind))
         })
@@ -26,20 +27,22 @@ fn files(kind: &str) -> Vec<PathBuf> {
 
 fn documents(kind: &str) -> Vec<Document> {
     let read = |path: &PathBuf| {
-        let bytes = compressed::read(path, compressed::LIMIT).expect("it can be unpacked");
-        let text = compressed::as_text(&bytes).expect("it is text");
+        let bytes = compressed::read(path, compressed::LIMIT).expect("the file is readable");
+        let text = compressed::as_text(&bytes).expect("the file is text");
         let name = path.display().to_string();
-        Document::parse(&name, text).expect("it is read").expect("it is of a workload")
+        Document::parse(&name, text)
+            .expect("the document is valid")
+            .expect("the document has a workload")
     };
     files(kind).iter().map(read).collect()
 }
 
-fn answer(kind: &str, options: &Options) -> Answer {
+fn answer(kind: &str, options: &Options) -> Comparison {
     schedlab_compare::compare(&documents(kind), options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The checks that are missed, in words.
-fn missed(answer: &Answer) -> Vec<String> {
+/// The demands that are missed, in words.
+fn missed(answer: &Comparison) -> Vec<String> {
     let checks = answer.checks.iter().filter(|check| !check.holds);
     checks
         .map(|one| {
@@ -54,31 +57,31 @@ fn missed(answer: &Answer) -> Vec<String> {
         .collect()
 }
 
-/// One CPU of a real machine: the bounds of the class hold, and the model is hardly worse than one
-/// real run is for the others.
+/// One CPU of a real machine: the bounds of the class are met, and the model is hardly worse than
+/// one real run is for the others.
 #[test]
 fn the_simulation_comes_near_to_a_real_kernel() {
     let answer = answer("live-", &Options::default());
     assert_eq!(missed(&answer), Vec::<String>::new());
     assert!(answer.placements.len() > 40 && answer.checks.len() == 8);
-    // Of p99 alone fewer are met than real runs foretell of each other: 85 %, and 91 %.
+    // Of p99 alone, fewer are met than real runs predict of each other: 85 %, and 91 %.
     let one_cpu = &answer.totals[0].metrics[&Metric::P99];
     assert!(one_cpu.percent(one_cpu.met) > 80.0);
 }
 
-/// Emulated machines, without noise, of one and several CPUs.
+/// Emulated machines, without noise, with one and several CPUs.
 #[test]
 fn the_simulation_comes_near_to_an_emulated_kernel() {
     let answer = answer("vm-", &Options::default());
     // On two nodes of two cores of two threads each run settles in one of two ways, and the
-    // kernel's one trace is of one of them: docs/live.md.
+    // kernel's single trace has one of them: docs/live.md.
     let missed = missed(&answer);
     let known = "half-hogs-and-inters.numa-2x2x2: wakeups that took an idle CPU near the last";
     assert!(missed.len() == 1 && missed[0].contains(known), "{missed:#?}");
     assert!(answer.checks.len() >= 40, "{}", answer.checks.len());
 }
 
-/// What is broken on purpose is noticed: bounds of one CPU are missed that hold otherwise.
+/// A deliberate fault is detected: bounds of one CPU are missed that are met otherwise.
 #[test]
 fn another_kernel_is_noticed() {
     let one_cpu = Options { placements: vec!["cpu0".into(), "cpu1".into()], ..Options::default() };
@@ -95,8 +98,8 @@ fn another_kernel_is_noticed() {
     }
 }
 
-/// Without costs and late timers periodic tasks stay in step with the tick, which no real machine's
-/// do; nobody's noise makes switches.
+/// Without costs and late timers, periodic tasks stay in step with the tick, as on no real
+/// machine. Without other programs, no noise causes switches.
 #[test]
 fn an_idealised_machine_is_noticed() {
     let options = Options {
@@ -108,7 +111,7 @@ fn an_idealised_machine_is_noticed() {
     assert!(!answer("vm-", &options).holds);
 }
 
-/// The same documents give the same answer, on however many threads.
+/// The same documents give the same comparison, on any number of threads.
 #[test]
 fn the_answer_does_not_depend_on_threads() {
     let one = Options {
@@ -117,12 +120,16 @@ fn the_answer_does_not_depend_on_threads() {
         placements: vec!["cpu0".into()],
         ..Options::default()
     };
-    let two = Options { threads: std::num::NonZeroUsize::new(2).expect("not 0"), ..one.clone() };
-    let json = |options| serde_json::to_string(&answer("live-", options)).expect("it is JSON");
+    let two = Options {
+        threads: std::num::NonZeroUsize::new(2).expect("the count is not 0"),
+        ..one.clone()
+    };
+    let json =
+        |options| serde_json::to_string(&answer("live-", options)).expect("the comparison is JSON");
     assert_eq!(json(&one), json(&two));
 }
 
-/// What others had is a model where no trace has it, and is told.
+/// The work of other programs is a model where no trace has it, and is reported.
 #[test]
 fn others_work_is_replayed_or_drawn_or_left_out() {
     let noise = |noise| {
@@ -131,25 +138,25 @@ fn others_work_is_replayed_or_drawn_or_left_out() {
         let answer = answer("live-", &options);
         answer.placements[0].noise.clone()
     };
-    assert!(noise(Noise::Auto).contains("as the trace has it"));
+    assert!(noise(Noise::Auto).contains("as in the trace"));
     assert!(noise(Noise::Model).contains("random times"));
     assert!(noise(Noise::None).contains("left out"));
 }
 
-/// The tables of `docs/live.md` are what comes out, and README says nothing that is not in them.
+/// The tables of `docs/live.md` equal the output, and README states only what is in them.
 #[test]
 fn the_documents_say_what_comes_out() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let read = |name: &str| std::fs::read_to_string(root.join(name)).expect("it is there");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).expect("the document exists");
     let page = read("docs/live.md");
-    let from = page.find("## How near the simulation comes").expect("there is the section");
-    let section = page[from + 3..].split("\n## ").next().expect("it has text");
+    let from = page.find("## How near the simulation comes").expect("the page has the section");
+    let section = page[from + 3..].split("\n## ").next().expect("the section has text");
     let shown: Vec<&str> = section.lines().filter(|line| line.starts_with('|')).collect();
     let mut made = vec![];
     let mut totals = vec![];
     for kind in ["live-", "vm-", "vm7-"] {
         let text = text::text(&answer(kind, &Options::default()), Form::Markdown, false);
-        let asked = text.find("### What is asked").expect("there are bounds");
+        let asked = text.find("### Demands").expect("the section has the bounds");
         let rows =
             |text: &str| text.lines().filter(|it| it.starts_with('|')).map(String::from).collect();
         let of_kind: Vec<String> = rows(&text[..asked]);
@@ -162,7 +169,7 @@ fn the_documents_say_what_comes_out() {
     assert_eq!(stale, Vec::<&&str>::new(), "renew docs/live.md by the commands that it names");
     let missing: Vec<&String> = totals.iter().filter(|row| !shown.contains(&&***row)).collect();
     assert_eq!(missing, Vec::<&String>::new(), "renew docs/live.md by the commands that it names");
-    // What README says of the real kernel stands in a paragraph that leads to that page.
+    // README's statements about the real kernel are in a paragraph with a link to that page.
     let readme = read("README.md");
     for paragraph in readme.split("\n\n").filter(|it| it.contains("docs/live.md")) {
         for word in paragraph.replace('\n', " ").split(" %").map(str::to_string) {
@@ -177,8 +184,8 @@ fn the_documents_say_what_comes_out() {
     }
 }
 
-/// Linux 7.3, whose turns end by a timer: CPU times and numbers of turns. Under 6.18 the difference
-/// is noticed.
+/// Linux 7.3, where a timer ends turns: CPU times and numbers of turns. Under 6.18 the difference
+/// is detected.
 #[test]
 fn the_simulation_comes_near_to_turns_that_end_by_a_timer() {
     let answer_of = |scheduler: Option<&str>| {
@@ -191,7 +198,8 @@ fn the_simulation_comes_near_to_turns_that_end_by_a_timer() {
         assert_eq!(placement.scheduler, "eevdf@7.3");
         assert!(!placement.notes.iter().any(|note| note.contains("not modelled")));
         for task in &placement.tasks {
-            // In nested groups one of two equal groups had 50.6 %, which the model does not know.
+            // In nested groups one of two equal groups had 50.6 %, which the model does not
+            // reproduce.
             let is_known = placement.name.contains("groups-nested");
             for (metric, bound, known) in [(Metric::Cpu, 0.5, 0.9), (Metric::Switches, 5.0, 17.0)] {
                 let Some(figure) = task.figure(metric) else { continue };
@@ -210,26 +218,26 @@ fn the_simulation_comes_near_to_turns_that_end_by_a_timer() {
     assert!(missed(&answer("vm7-", &off)).iter().any(|one| one.contains("times scheduled in")));
 }
 
-/// Another kernel than those that are modelled is said.
+/// A kernel without a model is reported.
 #[test]
 fn a_kernel_that_is_not_modelled_is_named() {
     let mut documents = documents("vm7-inter");
     documents[0].machine.kernel = "7.2.1".into();
     let answer = schedlab_compare::compare(&documents, &Options { runs: 1, ..Options::default() });
-    let answer = answer.expect("it is compared");
+    let answer = answer.expect("the comparison succeeds");
     let notes = &answer.placements[0].notes;
     assert!(notes.iter().any(|note| note.contains("kernel 7.2.1 is not modelled")), "{notes:?}");
     assert_eq!(answer.placements[0].scheduler, "eevdf@7.3");
 }
 
-/// Threads of one side only are told; where there are no others, there is nothing to compare.
+/// Threads of only one side are reported. Without common threads, there is nothing to compare.
 #[test]
 fn threads_that_only_one_side_has_are_told() {
     let mut documents = documents("live-hogs-2");
     let options = Options { runs: 1, placements: vec!["cpu0".into()], ..Options::default() };
     let tasks = |documents: &mut Vec<Document>, change: fn(String) -> String| {
         let of = &mut documents[0].placements;
-        let placement = of.iter_mut().find(|one| one.name == "cpu0").expect("it is there");
+        let placement = of.iter_mut().find(|one| one.name == "cpu0").expect("the placement exists");
         for (name, _) in &mut placement.tasks {
             *name = change(std::mem::take(name));
         }
@@ -241,19 +249,20 @@ fn threads_that_only_one_side_has_are_told() {
         schedlab_compare::compare(&documents, &options).expect("one thread is on both sides");
     let notes = answer.placements[0].notes.join("\n");
     assert!(notes.contains("no simulated run has `ghost-0`"), "{notes}");
-    assert!(notes.contains("nothing was measured of "), "{notes}");
+    assert!(notes.contains("there is no measurement of "), "{notes}");
     assert!(notes.contains("marked as rejected"), "{notes}");
     tasks(&mut documents, |name| format!("x{name}"));
-    let error =
-        schedlab_compare::compare(&documents, &options).expect_err("there is none").to_string();
-    assert!(error.contains("placements.cpu0.tasks: what was measured (`xA-1`, `x"), "{error}");
+    let error = schedlab_compare::compare(&documents, &options)
+        .expect_err("no thread is on both sides")
+        .to_string();
+    assert!(error.contains("placements.cpu0.tasks: the measured threads (`xA-1`, `x"), "{error}");
     let nowhere = Options { placements: vec!["cpu0".into(), "cpu9".into()], ..options };
     let error =
         schedlab_compare::compare(&documents, &nowhere).expect_err("there is no cpu9").to_string();
     assert!(error.starts_with("--placement cpu9: there is no placement"), "{error}");
 }
 
-/// What is no measurement is refused, with the place.
+/// Documents that are not measurements are refused, with the place.
 #[test]
 fn documents_that_are_none_are_refused() {
     let machine = r#""machine": {"kernel": "6.18.44", "cpus": 2, "hz": 250}"#;
@@ -266,15 +275,22 @@ fn documents_that_are_none_are_refused() {
     };
     let cpu =
         r#"{"cpu0": {"runs": 1, "tasks": {"a-0": {"cpu_ns": {"min": 1, "median": 1, "max": 1}}}}}"#;
-    assert!(Document::parse("d", &whole(machine, scenario, cpu)).expect("it is read").is_some());
+    assert!(
+        Document::parse("d", &whole(machine, scenario, cpu))
+            .expect("the document is valid")
+            .is_some()
+    );
     let results = r#"{"format": "live-benchmarks/1", "results": []}"#;
-    assert!(Document::parse("d", results).expect("it is of the kind").is_none());
+    assert!(Document::parse("d", results).expect("the document is valid").is_none());
     let cases = [
-        ("{".to_string(), "it is no JSON"),
+        ("{".to_string(), "it is not JSON"),
         ("{}".into(), "format: it must be"),
         (r#"{"format": "live-schedule/2"}"#.into(), "found \"live-schedule/2\""),
         (whole(machine, scenario, "{}"), "nothing was measured"),
-        (whole(machine, scenario, r#"{"x": {"tasks": {}}}"#), "which CPUs"),
+        (
+            whole(machine, scenario, r#"{"x": {"tasks": {}}}"#),
+            "the CPUs of this placement are missing",
+        ),
         (whole(machine, scenario, r#"{"cpu7": {"tasks": {}}}"#), "CPUs 0 to 1"),
         (whole(r#""machine": {"kernel": "6.18", "cpus": 0}"#, scenario, cpu), "1 to 4096"),
         (whole(r#""machine": {"cpus": 1}"#, scenario, cpu), "kernel"),
@@ -331,9 +347,9 @@ fn documents_that_are_none_are_refused() {
                 scenario,
                 r#"{"cpu0": {"tasks": {"a-0": {"cpu_ns": {"min": -5, "median": 1, "max": 1e300}}}}}"#,
             ),
-            "is no time",
+            "is neither a time nor a count",
         ),
-        // The place is told as far down as it is known.
+        // The place is reported as precisely as it is known.
         (
             whole(r#""machine": {"kernel": "6.18"}"#, scenario, cpu),
             ": machine: missing field `cpus`",
@@ -355,16 +371,16 @@ fn documents_that_are_none_are_refused() {
             whole(machine, scenario, r#"{"cpu0": {"tasks": {"a-0": {"wake_latency_ns": "x"}}}}"#),
             ": placements.cpu0: tasks.a-0: wake_latency_ns: it must be an object",
         ),
-        // More CPU time than there was time.
+        // More CPU time than the length of the run.
         (
             whole(
                 machine,
                 scenario,
                 r#"{"cpu0": {"tasks": {"a-0": {"cpu_ns": {"min": 1, "median": 1, "max": 9e9}}}}}"#,
             ),
-            "cpu_ns: 9000000000 ns in a run of 1000000000 ns cannot be",
+            "cpu_ns: 9000000000 ns in a run of 1000000000 ns is impossible",
         ),
-        // Every run's figure must be one.
+        // The figure of every run must be valid.
         (
             whole(
                 machine,
@@ -372,7 +388,7 @@ fn documents_that_are_none_are_refused() {
                 r#"{"cpu0": {"tasks": {"a-0": {"cpu_ns": {"min": 1, "median": 1, "max": 1}}},
                     "repetitions": [{"quiet": true, "tasks": {"a-0": {"cpu_ns": "x"}}}]}}"#,
             ),
-            "tasks.a-0: cpu_ns: in repetitions: \"x\" is no time",
+            "tasks.a-0: cpu_ns: in repetitions: \"x\" is neither a time",
         ),
         (r#"{"tasks": {"a": {"run": 5}}}"#.into(), "it looks like a workload"),
         (r#"{"topology": {}, "costs": {}}"#.into(), "it looks like a machine's file"),

@@ -1,4 +1,4 @@
-//! How long the largest published run takes to simulate: hackbench with 200 groups (8,000 tasks, 8
+//! Duration of simulating the largest published run: hackbench with 200 groups (8,000 tasks, 8
 //! million messages) on the eight-way machine of 2003, under O(1), on the modelled machine and on
 //! the idealised one.
 //!
@@ -15,7 +15,7 @@ use schedlab_machine::description;
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // What is meant for the other benchmarks, and what cargo passes, is passed over.
+    // Ignores options for the other benchmarks, and those that cargo passes.
     let arguments: Vec<String> = std::env::args().collect();
     let given = |name: &str| {
         let place = arguments.iter().position(|argument| argument == name)?;

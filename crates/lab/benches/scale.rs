@@ -1,6 +1,5 @@
-//! How long half a million tasks on 1,024 CPUs take to simulate, and how much memory: hackbench
-//! with 10,000 groups of 25 senders and 25 receivers, each sender with one message for each
-//! receiver of its group.
+//! Time and memory to simulate half a million tasks on 1,024 CPUs: hackbench with 10,000 groups of
+//! 25 senders and 25 receivers. Each sender sends one message to each receiver of its group.
 //!
 //! ```sh
 //! cargo bench -p schedlab-lab --bench scale                               # several minutes
@@ -9,21 +8,21 @@
 //! cargo bench -p schedlab-lab --bench scale -- --sockets --scheduler o_1@2.6.0
 //! ```
 //!
-//! The messages go through pipes of 64 KiB, as releases since 2.6.11 have them. `--sockets` takes
-//! hackbench's usual socket pairs. That takes many times as long, which is the program's doing and
-//! not the simulator's: every worker tells the parent with one byte that it is there, through one
-//! channel. It holds 128 messages (277 since 3.0; such a pipe holds 65,536), and whenever most of
-//! them have been read *all* workers that wait to write are woken, of whom as many succeed as have
-//! been read and the others block again. That is a wakeup and a switch for about n^2 / 200 of n
-//! workers: 1,300 million before the first message, against 25 million with pipes. Releases before
-//! 2.6.11 have smaller pipes and wake at every read: there sockets are the lesser evil, and half a
-//! million tasks too many.
+//! The messages go through pipes of 64 KiB, as in releases since 2.6.11. `--sockets` selects
+//! hackbench's usual socket pairs. That takes many times as long, because of the program rather
+//! than the simulator. Every worker sends one byte to the parent when it is ready, through a single
+//! channel. The channel holds 128 messages (277 since 3.0; such a pipe holds 65,536). Whenever most
+//! of them have been read, *all* workers that wait to write are woken. As many of them succeed as
+//! messages have been read, and the others block again. For n workers, that is a wakeup and a
+//! switch about n^2 / 200 times: 1,300 million before the first message, against 25 million with
+//! pipes. Releases before 2.6.11 have smaller pipes and wake writers at every read. There sockets
+//! are the better choice, and half a million tasks are too many.
 //!
-//! BFS and O(n) look at every runnable task for each pick, here as there: 1,000 groups are enough
-//! for them.
+//! BFS and O(n) examine every runnable task for each pick, in the simulation as in reality: use
+//! 1,000 groups for them.
 //!
-//! Each scheduler runs in a process of its own (this program, started again), so that its peak of
-//! memory is its own.
+//! Each scheduler runs in its own process (this program, started again), so that its peak memory is
+//! its own.
 
 use schedlab_bench::Values;
 use schedlab_lab::RunConfig;
@@ -33,12 +32,11 @@ use std::error::Error;
 use std::process::Command;
 use std::time::Instant;
 
-/// The schedulers that are run if nobody says which: those with per-CPU queues, in the forms that
-/// have large pipes.
+/// Default schedulers: those with per-CPU queues, in releases with large pipes.
 const SCHEDULERS: &str = "o_1@2.6.22,sd,cfs,eevdf";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // What is meant for the other benchmarks, and what cargo passes, is passed over.
+    // Ignores options for the other benchmarks, and those that cargo passes.
     let arguments: Vec<String> = std::env::args().collect();
     let given = |name: &str| {
         let place = arguments.iter().position(|argument| argument == name)?;
@@ -74,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 const CPUS: u32 = 1024;
 
-/// Runs it under one scheduler and prints its line.
+/// Runs it under one scheduler and prints a line.
 fn case(scheduler: &str, groups: &str, sockets: bool) -> Result<(), Box<dyn Error>> {
     let choice = select::find(scheduler)?;
     let benchmark = schedlab_bench::find("hackbench").ok_or("there is no hackbench")?;
@@ -102,7 +100,7 @@ fn case(scheduler: &str, groups: &str, sockets: bool) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-/// The most memory this process ever had, KiB; 0 where the system does not tell.
+/// Peak memory of this process, KiB; `0` where the system does not report it.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

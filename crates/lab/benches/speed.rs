@@ -1,29 +1,30 @@
-//! How fast the simulator is, and what a pick costs.
+//! Speed of the simulator, and cost of a pick.
 //!
 //! ```text
 //! cargo bench                          a few minutes
 //! cargo bench -- --full                all releases, more sizes, longer measurements
 //! cargo bench -- --only cfs,o_1        only these schedulers
 //! cargo bench -- --instructions        instructions an event, counted by valgrind
-//! cargo bench -- --observers           what observers cost, there and not there, so too
+//! cargo bench -- --observers           the cost of observers, present and absent, counted likewise
 //! ```
 //!
-//! Two tables. **Events**: simulated events a second (context switches, wakeups, ticks of each CPU,
-//! idle ones too) for hogs, sleepers and a mix of both, and the most memory that the process ever
-//! had. **Picks**: what a tick, a yield and a pick cost together when so many tasks are runnable on
-//! one CPU: flat for O(1), slowly rising for trees, in proportion for O(n).
+//! There are two tables. **Events**: simulated events per second (context switches, wakeups, and
+//! ticks of each CPU, including idle ones) for hogs, sleepers and a mix of both, and the peak
+//! memory of the process. **Picks**: total cost of a tick, a yield and a pick, by the number of
+//! runnable tasks on one CPU. It is constant for O(1), rises slowly for trees, and is proportional
+//! for O(n).
 //!
-//! **Instructions** are counted at fixed work: the same virtual time whatever the machine is doing,
-//! less what it takes to start. They can be compared between two builds on a noisy machine.
+//! **Instructions** are counted for fixed work: the same virtual time on any machine, minus the
+//! instructions of the start. They can be compared between two builds on a noisy machine.
 //!
-//! **Observers** are counted the same way: the same run with no observer in the machine's type;
-//! with two in it that are not there (`None`); with one that makes a report's figures, and with the
-//! two beside it; and with the grounds of every decision asked for. What nobody asks for is to cost
-//! nothing.
+//! **Observers** are counted in the same way, for the same run: without an observer in the
+//! machine's type; with two that are absent (`None`); with one that makes the figures of a report;
+//! with this one and two absent ones; and with the grounds of every decision requested. Features
+//! that are not requested must cost nothing.
 //!
-//! Time is CPU time of the process where the system tells it (Linux), so that other work on the
-//! machine disturbs little; else wall time. Each case runs in a process of its own (this program,
-//! started again), so that its memory is its own and one that takes too long can be stopped.
+//! Time is CPU time of the process where the system reports it (Linux), so that other work on the
+//! machine has little effect; otherwise wall time. Each case runs in its own process (this program,
+//! started again), so that its memory is its own and a case that takes too long can be stopped.
 
 use schedlab_core::{
     BlockReason, BuildConfig, CpuId, Observer, Parent, Scheduler, TaskAttr, TaskId,
@@ -38,16 +39,16 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The longest that one case may take, start included.
+/// Maximum duration of a case, including its start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Load {
-    /// All compute for ever.
+    /// All tasks compute forever.
     Hogs,
-    /// All run for 0.2 to 2 ms and sleep for 5 to 50.
+    /// All tasks run for 0.2 to 2 ms and sleep for 5 to 50 ms.
     Sleepers,
-    /// Every other one.
+    /// Every other task is a sleeper.
     Mix,
 }
 
@@ -71,12 +72,12 @@ impl Load {
     }
 }
 
-/// Tasks without a program to interpret, so that what is measured is the machine and the scheduler.
+/// Tasks without a program to interpret, so that only the machine and the scheduler are measured.
 struct Synthetic {
     load: Load,
     tasks: u32,
     random: SplitMix64,
-    /// For each task whether it sleeps next.
+    /// Whether each task sleeps next.
     sleeps_next: Vec<bool>,
 }
 
@@ -125,39 +126,44 @@ impl Workload for Synthetic {
     }
 }
 
-/// What one case is.
+/// A case to measure.
 #[derive(Clone, Copy, Debug)]
 enum Case {
     Events { load: Load, cpus: u32, tasks: u32 },
     Pick { tasks: u32 },
 }
 
-/// Who looks on.
+/// Observers of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Watched {
-    /// There is no observer in the machine's type.
-    Nobody,
-    /// There are, and they are `None`.
+enum Observation {
+    /// No observer in the machine's type.
+    Unobserved,
+    /// Observers that are `None`.
     Absent,
-    /// There is none, and the grounds of every decision are asked for.
-    Asked,
-    /// One that makes the figures of a report.
+    /// No observer, but the grounds of every decision are requested.
+    Reasons,
+    /// An observer that makes the figures of a report.
     Figures,
-    /// The same, and beside it those that are `None`.
-    Beside,
+    /// Such an observer, and observers that are `None`.
+    FiguresAndAbsent,
 }
 
-impl Watched {
-    const ALL: [Watched; 5] =
-        [Watched::Nobody, Watched::Absent, Watched::Figures, Watched::Beside, Watched::Asked];
+impl Observation {
+    const ALL: [Observation; 5] = [
+        Observation::Unobserved,
+        Observation::Absent,
+        Observation::Figures,
+        Observation::FiguresAndAbsent,
+        Observation::Reasons,
+    ];
 
     fn name(self) -> &'static str {
         match self {
-            Watched::Nobody => "nobody",
-            Watched::Absent => "absent",
-            Watched::Asked => "asked",
-            Watched::Figures => "figures",
-            Watched::Beside => "beside",
+            Observation::Unobserved => "none",
+            Observation::Absent => "absent",
+            Observation::Reasons => "reasons",
+            Observation::Figures => "figures",
+            Observation::FiguresAndAbsent => "both",
         }
     }
 }
@@ -207,7 +213,7 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
             (1024, 100_000),
         ]
     };
-    println!("Simulated events a second, and the most memory the process had\n");
+    println!("Simulated events a second, and the peak memory of the process\n");
     println!(
         "{:<22} {:<9} {:>5} {:>7} {:>12} {:>9} {:>10} {:>9}",
         "scheduler", "load", "CPUs", "tasks", "M events/s", "ns/event", "start ms", "peak MiB"
@@ -237,7 +243,7 @@ fn events_table(choices: &[Choice], full: bool, budget: Duration) {
     }
 }
 
-/// Events at fixed work, and what each costs in instructions.
+/// Events of fixed work, and the instructions for each.
 fn instructions_table(choices: &[Choice]) {
     const SIZES: [(u32, u32); 6] =
         [(1, 10), (1, 1_000), (8, 1_000), (64, 1_000), (64, 100_000), (1024, 10_000)];
@@ -249,9 +255,10 @@ fn instructions_table(choices: &[Choice]) {
     for choice in choices {
         for load in Load::ALL {
             for &(cpus, tasks) in SIZES.iter().filter(|size| size.0 <= choice.release.cpus_max) {
-                // So much that each case has some ten thousand events.
+                // Enough that each case has about ten thousand events.
                 let virtual_ms = (20_000 / u64::from(cpus + tasks)).clamp(20, 1_000);
-                let case = |ms: u64| counted(choice, load, cpus, tasks, ms, Watched::Nobody);
+                let case =
+                    |ms: u64| counted(choice, load, cpus, tasks, ms, Observation::Unobserved);
                 let head =
                     format!("{:<22} {:<9} {cpus:>5} {tasks:>7}", choice.to_string(), load.name());
                 match (case(10), case(10 + virtual_ms)) {
@@ -267,12 +274,12 @@ fn instructions_table(choices: &[Choice]) {
     }
 }
 
-/// What observers cost: instructions an event of the same run.
+/// Cost of observers: instructions per event of the same run.
 fn observers_table(choices: &[Choice]) {
-    println!("Instructions a simulated event by who looks on (valgrind --tool=callgrind)\n");
+    println!("Instructions a simulated event by observers (valgrind --tool=callgrind)\n");
     print!("{:<22} {:<9} {:>5} {:>7} {:>10}", "scheduler", "load", "CPUs", "tasks", "events");
-    for watched in Watched::ALL {
-        print!(" {:>10}", watched.name());
+    for observation in Observation::ALL {
+        print!(" {:>10}", observation.name());
     }
     println!();
     for choice in choices {
@@ -281,8 +288,8 @@ fn observers_table(choices: &[Choice]) {
                 continue;
             }
             print!("{:<22} {:<9} {cpus:>5} {tasks:>7}", choice.to_string(), load.name());
-            for (number, watched) in Watched::ALL.into_iter().enumerate() {
-                let case = |ms: u64| counted(choice, load, cpus, tasks, ms, watched);
+            for (number, observation) in Observation::ALL.into_iter().enumerate() {
+                let case = |ms: u64| counted(choice, load, cpus, tasks, ms, observation);
                 match (case(10), case(510)) {
                     (Some(start), Some(all)) if all.0 > start.0 => {
                         let events = all.0 - start.0;
@@ -299,55 +306,55 @@ fn observers_table(choices: &[Choice]) {
     }
 }
 
-/// Events and instructions of a case that is run for so much virtual time.
+/// Events and instructions of a case that runs for a fixed virtual time.
 fn counted(
     choice: &Choice,
     load: Load,
     cpus: u32,
     tasks: u32,
     virtual_ms: u64,
-    watched: Watched,
+    observation: Observation,
 ) -> Option<(u64, u64)> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(std::env::current_exe().ok()?)
         .args(["case", &choice.to_string(), "fixed", load.name()])
         .args([cpus.to_string(), tasks.to_string(), virtual_ms.to_string()])
-        .arg(watched.name())
+        .arg(observation.name())
         .output()
         .ok()?;
     let events = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
-    let told = String::from_utf8(output.stderr).ok()?;
-    let collected = told.lines().find_map(|line| line.split_once("Collected : "))?.1;
+    let report = String::from_utf8(output.stderr).ok()?;
+    let collected = report.lines().find_map(|line| line.split_once("Collected : "))?.1;
     Some((events, collected.trim().parse().ok()?))
 }
 
-/// The events of so much virtual time.
+/// Number of events in a fixed virtual time.
 fn fixed(
     choice: &Choice,
     (load, cpus, tasks): (Load, u32, u32),
     virtual_ms: u32,
-    watched: Watched,
+    observation: Observation,
 ) -> u64 {
     let hz = choice.release.hz_default;
     let workload = Synthetic { load, tasks, random: SplitMix64::new(1), sleeps_next: vec![] };
     let until_ns = u64::from(virtual_ms) * 1_000_000;
-    let scheduler = choice.build(&BuildConfig::flat(cpus, hz)).expect("it is of the registry");
+    let scheduler = choice.build(&BuildConfig::flat(cpus, hz)).expect("the scheduler builds");
     let config = Config::idealised(cpus, hz);
-    // The observers that are not there are those that a whole report wants.
+    // The absent observers are those that a full report requires.
     let absent: (Option<Recorder>, Option<Stats>) = (None, None);
-    let asked = watched == Watched::Asked;
-    match watched {
-        Watched::Nobody | Watched::Asked => {
-            fixed_with(config, scheduler, workload, (), asked, until_ns)
+    let reasons = observation == Observation::Reasons;
+    match observation {
+        Observation::Unobserved | Observation::Reasons => {
+            fixed_with(config, scheduler, workload, (), reasons, until_ns)
         }
-        Watched::Absent => fixed_with(config, scheduler, workload, absent, asked, until_ns),
-        Watched::Figures => {
-            fixed_with(config, scheduler, workload, Stats::new(cpus, &[]), asked, until_ns)
+        Observation::Absent => fixed_with(config, scheduler, workload, absent, reasons, until_ns),
+        Observation::Figures => {
+            fixed_with(config, scheduler, workload, Stats::new(cpus, &[]), reasons, until_ns)
         }
-        Watched::Beside => {
+        Observation::FiguresAndAbsent => {
             let observers = (Stats::new(cpus, &[]), absent);
-            fixed_with(config, scheduler, workload, observers, asked, until_ns)
+            fixed_with(config, scheduler, workload, observers, reasons, until_ns)
         }
     }
 }
@@ -357,11 +364,11 @@ fn fixed_with<S: Scheduler, O: Observer>(
     scheduler: S,
     workload: Synthetic,
     observer: O,
-    asked: bool,
+    reasons: bool,
     until_ns: u64,
 ) -> u64 {
     let mut machine = Machine::new(config, scheduler, workload, observer);
-    machine.ask_reasons(asked);
+    machine.ask_reasons(reasons);
     let Ok(_) = machine.run_to(until_ns);
     machine.counts().events()
 }
@@ -369,7 +376,7 @@ fn fixed_with<S: Scheduler, O: Observer>(
 fn picks_table(choices: &[Choice], budget: Duration) {
     let sizes = [5, 50, 500, 5_000, 50_000, 500_000];
     println!(
-        "\nWhat a tick, a yield and a pick cost together, ns, by the number of runnable tasks on one CPU\n"
+        "\nTotal cost of a tick, a yield and a pick, ns, by the number of runnable tasks on one CPU\n"
     );
     print!("{:<22}", "scheduler");
     for tasks in sizes {
@@ -388,10 +395,10 @@ fn picks_table(choices: &[Choice], budget: Duration) {
     }
 }
 
-/// Runs a case in a process of its own.
+/// Runs a case in its own process.
 ///
 /// # Errors
-/// What to say in place of its figures.
+/// Text to print in place of its figures.
 fn measure(choice: &Choice, case: Case, budget: Duration) -> Result<[f64; 4], &'static str> {
     let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
     command.arg("case").arg(choice.to_string());
@@ -402,9 +409,9 @@ fn measure(choice: &Choice, case: Case, budget: Duration) -> Result<[f64; 4], &'
         Case::Pick { tasks } => command.args(["pick", &tasks.to_string()]),
     };
     command.arg(budget.as_millis().to_string());
-    let mut child = command.stdout(Stdio::piped()).spawn().expect("this program can be started");
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the program starts");
     let begun = Instant::now();
-    while child.try_wait().expect("it is our child").is_none() {
+    while child.try_wait().expect("the child is ours").is_none() {
         if begun.elapsed() > PATIENCE {
             let _ = child.kill();
             let _ = child.wait();
@@ -413,25 +420,31 @@ fn measure(choice: &Choice, case: Case, budget: Duration) -> Result<[f64; 4], &'
         std::thread::sleep(Duration::from_millis(2));
     }
     let mut text = String::new();
-    child.stdout.take().expect("it is piped").read_to_string(&mut text).expect("it is text");
+    child
+        .stdout
+        .take()
+        .expect("the output is piped")
+        .read_to_string(&mut text)
+        .expect("the output is text");
     let figures: Vec<f64> =
-        text.split_whitespace().map(|word| word.parse().expect("it is a figure")).collect();
-    // One that breaks down has said on standard error why.
+        text.split_whitespace().map(|word| word.parse().expect("the word is a number")).collect();
+    // A case that breaks down reports the reason on standard error.
     figures.try_into().map_err(|_| "failed")
 }
 
 fn child(args: &[String]) {
-    let choice = select::find(&args[0]).expect("the parent knows it");
-    let number = |place: usize| -> u32 { args[place].parse().expect("it is a number") };
+    let choice = select::find(&args[0]).expect("the parent passes a known scheduler");
+    let number = |place: usize| -> u32 { args[place].parse().expect("the argument is a number") };
     let budget = |place: usize| Duration::from_millis(u64::from(number(place)));
     let load = || {
         let load = Load::ALL.into_iter().find(|load| load.name() == args[2]);
-        load.expect("it is a load")
+        load.expect("the argument is a load")
     };
     if args[1] == "fixed" {
-        let watched = Watched::ALL.into_iter().find(|watched| watched.name() == args[6]);
-        let watched = watched.expect("it is one of them");
-        println!("{}", fixed(&choice, (load(), number(3), number(4)), number(5), watched));
+        let observation =
+            Observation::ALL.into_iter().find(|observation| observation.name() == args[6]);
+        let observation = observation.expect("the argument names observers");
+        println!("{}", fixed(&choice, (load(), number(3), number(4)), number(5), observation));
         return;
     }
     let [a, b, c] = if args[1] == "events" {
@@ -442,17 +455,17 @@ fn child(args: &[String]) {
     println!("{a} {b} {c} {}", peak_kib());
 }
 
-/// Events, ns for them, ns to start.
+/// Number of events, ns for them, ns for the start.
 fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) -> [u64; 3] {
     let hz = choice.release.hz_default;
-    let scheduler = choice.build(&BuildConfig::flat(cpus, hz)).expect("it is of the registry");
+    let scheduler = choice.build(&BuildConfig::flat(cpus, hz)).expect("the scheduler builds");
     let workload = Synthetic { load, tasks, random: SplitMix64::new(1), sleeps_next: vec![] };
     let begun = Watch::start();
     let config = Config::idealised(cpus, hz);
     let mut machine = Machine::new(config, scheduler, workload, ());
     let Ok(_) = machine.run_to(1);
     let start_ns = begun.ns();
-    // A while to get into step, so that not all sleepers are still at their first run.
+    // Time to desynchronise, so that not all sleepers are in their first run.
     let begun = Instant::now();
     let mut until_ns = 1;
     while begun.elapsed() < budget / 4 {
@@ -461,8 +474,8 @@ fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) 
     }
     let before = machine.counts().events();
     let begun = Watch::start();
-    // In stretches of virtual time that take about a millisecond, so that looking at the clock
-    // costs nothing.
+    // In stretches of virtual time that take about a millisecond, so that reading the clock costs
+    // nothing.
     let mut stretch_ns = 1_000_000;
     let mut looked = begun.wall.elapsed();
     while looked < budget {
@@ -482,13 +495,13 @@ fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) 
     [machine.counts().events() - before, ns, start_ns]
 }
 
-/// Picks, ns for them, ns to start.
+/// Number of picks, ns for them, ns for the start.
 fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
     const CPU: CpuId = CpuId(0);
     let hz = choice.release.hz_default;
     let build = BuildConfig::flat(1, hz);
     let mut platform = build.platform();
-    let mut scheduler = choice.build(&build).expect("it is of the registry");
+    let mut scheduler = choice.build(&build).expect("the scheduler builds");
     let begun = Watch::start();
     for number in 0..tasks {
         let attr = TaskAttr { address_space: number, ..TaskAttr::default() };
@@ -501,7 +514,7 @@ fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
     let mut picks = 0;
     let begun = Watch::start();
     while picks < 20 || begun.wall.elapsed() < budget {
-        // Reading the clock costs, too: several picks a look.
+        // Reading the clock costs time, too: there are several picks for each reading.
         for _ in 0..if tasks > 10_000 { 1 } else { 32 } {
             platform.set_jiffies(platform.jiffies() + 1);
             platform.set_now_ns(platform.jiffies() * 1_000_000_000 / u64::from(hz));
@@ -519,7 +532,7 @@ fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
     [picks, begun.ns(), start_ns]
 }
 
-/// A stretch of time that is being measured.
+/// A measured period.
 struct Watch {
     wall: Instant,
     cpu_ns: Option<u64>,
@@ -530,23 +543,23 @@ impl Watch {
         Watch { wall: Instant::now(), cpu_ns: cpu_ns() }
     }
 
-    /// CPU time since the start if it is known, else wall time, ns.
+    /// CPU time since the start if it is known, otherwise wall time, ns.
     fn ns(&self) -> u64 {
         match (self.cpu_ns, cpu_ns()) {
-            // The system's figure lags by a tick or so: below that the wall clock is better.
+            // The system's figure lags by about a tick: for shorter times the wall clock is better.
             (Some(before), Some(now)) if now - before > 20_000_000 => now - before,
             _ => self.wall.elapsed().as_nanos() as u64,
         }
     }
 }
 
-/// CPU time of this process so far, ns, where the system tells it.
+/// CPU time of this process so far, ns. `None`: the system does not report it.
 fn cpu_ns() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// The most memory this process ever had, KiB; 0 where the system does not tell.
+/// Peak memory of this process, KiB; `0` where the system does not report it.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status

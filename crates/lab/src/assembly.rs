@@ -1,7 +1,7 @@
-//! The one place where a machine is put together for a run and taken apart into a report.
+//! Assembles a machine for a run, and takes it apart for the report.
 //!
-//! Every run is made here: of workloads, of benchmarks, of golden schedules, of random worlds. What
-//! differs between them is the workload, who observes, and how long the machine runs.
+//! All runs are assembled here: runs of workloads, benchmarks, golden schedules and random worlds.
+//! They differ in their workload, their observers, and the time for which the machine runs.
 
 use crate::config::RunConfig;
 use crate::error::Error;
@@ -14,21 +14,22 @@ use schedlab_machine::{Config, Counts, Machine, Observer, RunEnd, Workload};
 use schedlab_measure::{Fairness, GroupUsage, Refusals, Slice, Span, Stats};
 use schedlab_report::{MachineInfo, RunReport, SchedulerInfo};
 
-/// All that a machine is made of, but for workload and observers.
+/// Parts of a machine, without workload and observers.
 pub struct Assembly<'a> {
     config: &'a RunConfig,
     choice: &'a Choice,
     build: BuildConfig,
-    /// The order of simultaneous events, and how golden schedules deviate.
+    /// Order of simultaneous events, and deviations of golden schedules.
     pub machine: Config,
-    /// What things cost; none: nothing.
+    /// Costs of operations. `None`: nothing costs anything.
     pub costs: Option<Setup>,
-    /// Groups to be made, each after those above it.
+    /// Groups to create, each after its ancestors.
     pub groups: &'a [NewGroup<'a>],
 }
 
 impl<'a> Assembly<'a> {
-    /// A machine as `config` says, for `choice`, with simultaneous events in the golden order.
+    /// A machine as `config` describes it, for `choice`, with simultaneous events in the golden
+    /// order.
     ///
     /// # Errors
     /// Ticks would leave no time for tasks.
@@ -59,7 +60,7 @@ impl<'a> Assembly<'a> {
     /// Builds the scheduler and the machine, sets the tunables and makes the groups.
     ///
     /// # Errors
-    /// What the scheduler refuses.
+    /// The scheduler refuses a setting.
     pub fn build<W: Workload, O: Observer>(
         self,
         workload: W,
@@ -68,10 +69,10 @@ impl<'a> Assembly<'a> {
         self.build_with(|scheduler| scheduler, workload, observer)
     }
 
-    /// The same with the scheduler inside something that `wrap` puts around it.
+    /// Like [`build`](Assembly::build), with the scheduler inside the value that `wrap` returns.
     ///
     /// # Errors
-    /// What the scheduler refuses.
+    /// The scheduler refuses a setting.
     pub fn build_with<S: Scheduler, W: Workload, O: Observer>(
         self,
         wrap: impl FnOnce(Box<dyn Scheduler>) -> S,
@@ -89,7 +90,7 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// What a machine has counted, for the report.
+/// Counts of a machine, for the report.
 pub(crate) struct Outcome {
     end: RunEnd,
     pub counts: Counts,
@@ -98,7 +99,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Of `machine`, whose run ended so.
+    /// Counts of `machine` after a run with this end.
     pub fn of<S: Scheduler, W: Workload, O: Observer>(
         machine: &Machine<S, W, O>,
         end: RunEnd,
@@ -112,11 +113,11 @@ impl Outcome {
     }
 }
 
-/// What observers and the workload have to say about a run, for the report.
+/// Figures of the observers and the workload, for the report.
 pub(crate) struct Observed<'a> {
     /// All tasks, by number.
     pub tasks: &'a [TaskInfo],
-    /// All groups but the root, by number.
+    /// All groups except the root, by number.
     pub groups: &'a [GroupInfo],
     pub stats: &'a Stats,
     pub fairness: Option<&'a Fairness>,
@@ -126,7 +127,7 @@ pub(crate) struct Observed<'a> {
     pub spans: Option<Vec<Span>>,
 }
 
-/// The report of a run. `seed`: what was random was drawn from it.
+/// Builds the report of a run. `seed`: seed of everything random.
 pub(crate) fn report(
     config: &RunConfig,
     choice: &Choice,

@@ -12,19 +12,19 @@ use schedlab_core::{GroupId, Tunable};
 use schedlab_measure::fairness::{Fairness, Group};
 use schedlab_workload::programs::Profile;
 
-/// A benchmark with all that is set about it, but for the scheduler.
+/// A benchmark with its settings, without a scheduler.
 #[derive(Clone)]
 pub struct Bench {
-    /// Which.
+    /// The benchmark.
     pub benchmark: AnyBenchmark,
     /// Its parameters.
     pub values: Values,
-    /// The machine and what is set about it.
+    /// The machine and its settings.
     pub config: RunConfig,
 }
 
 impl Bench {
-    /// `benchmark` as it is if nobody sets anything, on one CPU.
+    /// `benchmark` with its default parameters, on one CPU.
     pub fn new(benchmark: impl Into<AnyBenchmark>) -> Bench {
         let benchmark = benchmark.into();
         Bench {
@@ -34,7 +34,7 @@ impl Bench {
         }
     }
 
-    /// What it asks of a scheduler.
+    /// Features that it requires of a scheduler.
     pub fn needs(&self) -> Needs {
         Needs {
             policies: self.benchmark.policies(&self.values),
@@ -44,17 +44,17 @@ impl Bench {
         }
     }
 
-    /// The tunables of `choice`, which does not refuse it, on this machine.
+    /// Tunables of `choice`, which does not refuse it, on this machine.
     pub fn known_tunables(&self, choice: &Choice) -> Vec<Tunable> {
         self.config.tunables_of(choice)
     }
 
-    /// The seed of all that is random in it.
+    /// Seed of everything random in it.
     pub fn seed(&self) -> u64 {
         self.config.seed.unwrap_or(1)
     }
 
-    /// Follows the ideal machine beside the one that it runs on.
+    /// Creates the measure of fairness, which simulates an ideal machine alongside.
     pub(crate) fn fairness(&self) -> Fairness {
         let shares = self.benchmark.groups(&self.values);
         let group = |shares: u64| Group { parent: GroupId::ROOT, shares };
@@ -62,7 +62,7 @@ impl Bench {
         Fairness::new(self.config.cpus, setup::weights(), &groups, 0)
     }
 
-    /// A session of it under `choice`.
+    /// A session that runs it under `choice`.
     ///
     /// # Errors
     /// The scheduler lacks a feature that the benchmark requires, or refuses a setting.
@@ -115,22 +115,25 @@ mod tests {
     }
 
     fn hackbench(set: &[(&str, &str)], cpus: u32) -> Bench {
-        let benchmark = schedlab_bench::find("hackbench").expect("it is there");
+        let benchmark = schedlab_bench::find("hackbench").expect("the benchmark exists");
         let mut values = Values::defaults(benchmark.parameters());
         for (name, text) in set {
-            values = values.with(benchmark.parameters(), name, text).expect("it does");
+            values = values
+                .with(benchmark.parameters(), name, text)
+                .expect("the parameter takes the value");
         }
         Bench { values, config: RunConfig::flat(cpus), ..Bench::new(benchmark) }
     }
 
-    /// The specification's own check: 16,000 messages of 3.4 us each, on one CPU and on two.
+    /// The check of the specification itself: 16,000 messages of 3.4 us each, on one CPU and on
+    /// two.
     #[test]
     fn hackbench_takes_as_long_as_its_messages() {
-        let choice = select::find("bfs").expect("it is there");
+        let choice = select::find("bfs").expect("the scheduler exists");
         for (cpus, expected_s, tolerance_s) in [(1, 0.0544, 0.0002), (2, 0.0272, 0.0005)] {
             let bench = hackbench(&[("groups", "2"), ("loops", "20")], cpus);
-            let run = run(&bench, &choice).expect("it runs");
-            let time_s = run.findings.figure("time").expect("it is measured");
+            let run = run(&bench, &choice).expect("the run succeeds");
+            let time_s = run.findings.figure("time").expect("the benchmark has the figure");
             assert!((time_s - expected_s).abs() < tolerance_s, "{cpus} CPUs: {time_s} s");
             assert_eq!(run.warning, None);
         }
@@ -150,24 +153,24 @@ mod tests {
 
     #[test]
     fn ticks_that_leave_no_time_are_refused_and_do_not_run_for_ever() {
-        let choice = select::find("cfs").expect("it is there");
+        let choice = select::find("cfs").expect("the scheduler exists");
         let mut costs = CostModel::default();
-        costs.set("tick", 999_000.0).expect("it is there");
-        costs.set("interrupt", 1_000.0).expect("it is there");
+        costs.set("tick", 999_000.0).expect("the cost exists");
+        costs.set("interrupt", 1_000.0).expect("the cost exists");
         let mut bench = hackbench(&[("groups", "1")], 1);
         bench.config.hz = Some(1000);
         bench.config.costs = Some(costs);
-        let told = run(&bench, &choice).expect_err("a tick costs a millisecond").to_string();
-        assert!(told.contains("a tick costs 1000000 ns"), "{told}");
+        let error = run(&bench, &choice).expect_err("a tick costs a millisecond").to_string();
+        assert!(error.contains("a tick costs 1000000 ns"), "{error}");
         bench.config.hz = Some(100);
         assert!(run(&bench, &choice).is_ok());
     }
 
     #[test]
     fn what_a_scheduler_cannot_run_is_refused_and_does_not_panic() {
-        let choice = select::find("cfs@2.6.23").expect("it is there");
+        let choice = select::find("cfs@2.6.23").expect("the release exists");
         let bench = hackbench(&[("groups", "1"), ("loops", "5")], 2);
-        let error = run(&bench, &choice).expect_err("it has one CPU");
+        let error = run(&bench, &choice).expect_err("the scheduler has one CPU");
         assert_eq!(error.to_string(), "it cannot run hackbench: it has only one CPU");
     }
 }

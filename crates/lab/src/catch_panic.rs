@@ -1,12 +1,12 @@
-//! A broken scheduler may panic. For those who run many, that is a result like others.
+//! Catches panics: a broken scheduler may panic, which a caller with many runs treats as a result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What `act` returns, or the message with which it panicked.
+/// Calls `act` and returns its result, or the message with which it panicked.
 ///
-/// The panic is caught where it unwinds to, and nowhere else: the process's panic hook is neither
-/// read nor replaced. By default that hook prints the message on standard error; a program that
-/// does not want this sets a hook of its own, once, for all of its threads.
+/// The panic is caught here, but the process's panic hook is neither read nor replaced. By default
+/// this hook prints the message on standard error. To avoid that, a program sets its own hook,
+/// once, for all of its threads.
 pub fn catch_panic<R>(act: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(act)).map_err(|payload| {
         if let Some(message) = payload.downcast_ref::<&str>() {

@@ -1,4 +1,4 @@
-//! The machine of a run and what is set about it: [`RunConfig`].
+//! The machine of a run and its settings: [`RunConfig`].
 
 use crate::catch_panic;
 use crate::select::{Choice, Needs};
@@ -7,47 +7,46 @@ use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
 use schedlab_workload::Start;
 
-/// What a workload or a benchmark runs on, but for the scheduler.
+/// Machine and settings of a workload or a benchmark, without a scheduler.
 #[derive(Clone, Debug)]
 pub struct RunConfig {
-    /// CPUs, 1 to 4096; those of `machine`, if there is one.
+    /// Number of CPUs, 1 to 4096. If there is a `machine`, its number of CPUs.
     pub cpus: u32,
-    /// What the CPUs are; none: they are all equal, and equally far from each other.
+    /// Description of the machine. `None`: all CPUs are equal, and equally far from each other.
     pub machine: Option<Description>,
-    /// What things cost; none: nothing does. (A benchmark's own calls cost what its specification
-    /// says even then.)
+    /// Costs of operations. `None`: nothing costs anything. (A benchmark's own calls cost what its
+    /// specification states even then.)
     pub costs: Option<CostModel>,
-    /// Whether idle CPUs go without ticks, where things cost something; none: as each release has
-    /// it.
+    /// Whether idle CPUs stop their ticks, if operations have costs. `None`: as in each release.
     pub nohz: Option<bool>,
-    /// Ticks a second; none: what each release had in its usual build.
+    /// Ticks a second. `None`: the value of each release's usual build.
     pub hz: Option<u32>,
-    /// For each CPU how much after the full 1/HZ seconds it ticks, ns, each less than 1/HZ; empty:
-    /// all together, at the full 1/HZ seconds.
+    /// Delay of each CPU's ticks after the full 1/HZ seconds, ns, each less than 1/HZ. Empty: all
+    /// CPUs tick together at the full 1/HZ seconds.
     pub tick_offsets_ns: Vec<u64>,
-    /// When the first tick falls, ns, less than 1/HZ; 0: after the first full 1/HZ seconds.
+    /// Time of the first tick, ns, less than 1/HZ. `0`: after the first full 1/HZ seconds.
     pub tick_phase_ns: u64,
-    /// Whether a tick's softirq (balancing) runs when the other CPUs have rescheduled, as where it
-    /// takes its time, and not within the tick.
+    /// Whether a tick's softirq (balancing) runs after the other CPUs have rescheduled, as where it
+    /// takes time, rather than within the tick.
     pub late_softirqs: bool,
     /// How a workload's tasks begin.
     pub start: Start,
-    /// Of what is random. Of a workload it is the order of simultaneous events; none: the golden
-    /// order. Of a benchmark it is all that its programs draw; none: as 1.
+    /// Seed of everything random: for a workload, the order of simultaneous events (`None`: the
+    /// golden order); for a benchmark, all random draws of its programs (`None`: 1).
     pub seed: Option<u64>,
     /// Whether each task of a workload begins up to a tick later, by the seed.
     pub late_starts: bool,
-    /// When the run is stopped at the latest, ns, in place of what a workload says.
+    /// Time at which the run stops at the latest, ns. It replaces the duration of a workload.
     pub limit_ns: Option<u64>,
-    /// The scheduler's tunables to set, in this order.
+    /// Tunables of the scheduler to set, in this order.
     pub tunables: Vec<(String, i64)>,
-    /// Whether observers get the grounds of every decision
+    /// Whether observers receive the grounds of every decision
     /// ([`Event::Decided`](schedlab_core::Event::Decided)).
     pub reasons: bool,
 }
 
 impl RunConfig {
-    /// A machine of equal CPUs on which nothing costs anything, and nothing is set.
+    /// A machine of equal CPUs, without costs and settings.
     pub fn flat(cpus: u32) -> RunConfig {
         RunConfig {
             cpus,
@@ -67,7 +66,7 @@ impl RunConfig {
         }
     }
 
-    /// The machine described, with all of its CPUs, its HZ and what things cost on it.
+    /// The described machine, with all of its CPUs, its HZ and its costs.
     pub fn described(machine: Description) -> RunConfig {
         RunConfig {
             costs: machine.costs.clone(),
@@ -79,12 +78,12 @@ impl RunConfig {
         }
     }
 
-    /// What it asks of a scheduler, whatever the load.
+    /// Features that it requires of a scheduler, whatever the load.
     pub fn needs(&self) -> Needs {
         Needs { cpus: self.cpus, hz: self.hz, ..Needs::default() }
     }
 
-    /// How to build `choice` for it.
+    /// Configuration to build `choice` for it.
     pub fn build_config(&self, choice: &Choice) -> BuildConfig {
         let mut build = choice.build_config(&self.needs());
         if let Some(machine) = &self.machine {
@@ -93,8 +92,8 @@ impl RunConfig {
         build
     }
 
-    /// The tunables of `choice` on this machine. One that cannot even be made for it has none;
-    /// whoever runs it is told why.
+    /// Tunables of `choice` on this machine. A scheduler that cannot be built for it has none; a
+    /// run reports the reason.
     pub fn tunables_of(&self, choice: &Choice) -> Vec<Tunable> {
         let tunables = || {
             let built = choice.build(&self.build_config(choice));
@@ -103,7 +102,7 @@ impl RunConfig {
         catch_panic(tunables).unwrap_or_default()
     }
 
-    /// What reports call the machine.
+    /// Name of the machine in reports.
     pub fn model_name(&self) -> String {
         let kind = if self.costs.is_some() { "modelled" } else { "idealised" };
         match &self.machine {

@@ -1,21 +1,25 @@
-//! Why a run cannot be made, or came to nothing: [`Error`].
+//! Reasons why a run cannot be made, or failed: [`Error`].
 
 use crate::run::Run;
-use crate::select::UnknownScheduler;
 use schedlab_bench::BadValue;
 use schedlab_core::TunableError;
 use schedlab_machine::description::DescriptionError;
 use schedlab_workload::Diagnostic;
 
-/// What is wrong with a plan or a run, and what would be right.
+/// A name that no scheduler has.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UnknownScheduler(pub(crate) String);
+
+/// A fault of a plan or a run, and what would be right.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A workload, a file of groups, a timetable or the like is not as it should be, or cannot be
-    /// run on such a machine.
+    /// A workload, a file of groups, a timetable or the like is invalid, or cannot run on such a
+    /// machine.
     #[error(transparent)]
     Diagnostic(#[from] Diagnostic),
-    /// The description of a machine is not as it should be.
+    /// The description of a machine is invalid.
     #[error(transparent)]
     Machine(#[from] DescriptionError),
     /// There is no such scheduler.
@@ -27,19 +31,19 @@ pub enum Error {
     /// The scheduler has no such tunable, or the tunable does not take the value.
     #[error("{name}={value}: {}", explain(.error))]
     Tunable {
-        /// Which tunable.
+        /// Name of the tunable.
         name: String,
-        /// What it was to be set to.
+        /// The value.
         value: i64,
-        /// Why not.
+        /// The reason.
         error: TunableError,
     },
     /// The scheduler refuses a group.
     #[error("group {path}: {message}")]
     Group {
-        /// Its path.
+        /// Path of the group.
         path: String,
-        /// Why not.
+        /// The reason.
         message: String,
     },
     /// Ticks would leave no time for tasks.
@@ -48,58 +52,58 @@ pub enum Error {
          no task would ever run; lower the costs, or --hz"
     )]
     Ticks {
-        /// What a tick costs, ns.
+        /// Cost of a tick, ns.
         tick_ns: u64,
-        /// From one to the next, ns.
+        /// Time from one tick to the next, ns.
         period_ns: u64,
     },
-    /// The scheduler lacks something that the load needs.
+    /// The scheduler lacks a feature that the load requires.
     #[error("it cannot run {what}: {why}")]
     CannotRun {
-        /// What it was to run.
+        /// The load.
         what: String,
-        /// What it lacks.
+        /// The missing feature.
         why: String,
     },
-    /// A plan is not as it should be.
+    /// A plan is invalid.
     #[error("{0}")]
     Plan(String),
-    /// A program could not go on as meant.
+    /// A program could not continue as intended.
     #[error(transparent)]
     Stopped(#[from] schedlab_workload::Error),
     /// All remaining tasks sleep, and nothing will wake them.
     #[error("no task can ever run again: {waits}")]
     Stuck {
-        /// The tasks, and what each waits for.
+        /// The tasks, and the event for which each waits.
         waits: String,
-        /// The run up to then, to show beside those of other schedulers.
+        /// The run up to that time, to show it with the runs of other schedulers.
         run: Box<Run>,
     },
-    /// The scheduler, or what drives it, failed.
+    /// The scheduler, or the code that drives it, failed.
     #[error("{}", broke_down(.0))]
     Broken(String),
 }
 
-/// Whose fault it is that a run broke down: of a sched_ext policy that ended as a kernel would have
-/// ended it, nobody's here.
+/// Names the origin of the fault that broke down a run. A sched_ext policy that ended as a kernel
+/// would have ended it is not a fault of this program.
 fn broke_down(message: &str) -> String {
     if message.starts_with(schedlab_scx::ENDED) {
         return message.into();
     }
     format!(
-        "the simulation broke down, which is a fault of this program, or of the scheduler if it is \
-         one of your own: {message}"
+        "the simulation broke down, which is a fault of this program, or of your scheduler if \
+         you wrote it: {message}"
     )
 }
 
-/// What is wrong with a tunable or its value, and what would be right.
+/// Describes the fault of a tunable or its value, and what would be right.
 fn explain(error: &TunableError) -> String {
     match error {
         TunableError::Unknown { known } if known.is_empty() => {
             "this scheduler has no tunables".into()
         }
         TunableError::Unknown { known } => {
-            format!("there is no such tunable; there are {}", known.join(", "))
+            format!("there is no such tunable; the tunables are {}", known.join(", "))
         }
         TunableError::Range { min, max } => format!("it must be {min} to {max}"),
         TunableError::Refused(message) => message.clone(),

@@ -28,13 +28,13 @@ pub struct Experiment {
     pub groups: GroupPlan,
     /// Extent to which slices are recorded. `None`: not at all.
     pub record: Option<Extent>,
-    /// Maximum number of lines kept of rt-app's log. 0: no log is kept.
+    /// Maximum number of lines kept of rt-app's log. `0`: no log is kept.
     pub log_lines: usize,
     /// Actions on the machine while it runs. A tunable that the scheduler does not have is skipped.
     pub timetable: Timetable,
 }
 
-/// The smallest machine that has all the CPUs that `model` names.
+/// Number of CPUs of the smallest machine with all CPUs that `model` names.
 pub fn cpus_named(model: &Model) -> u32 {
     let of_phases = model.tasks.iter().flat_map(|task| &task.phases).map(|phase| &phase.properties);
     let all = model.tasks.iter().map(|task| &task.properties).chain(of_phases);
@@ -46,7 +46,7 @@ impl Experiment {
     /// `model` on a machine of `cpus` CPUs, with the groups that `settings` and tasks name.
     ///
     /// # Errors
-    /// Settings of groups that do not go together, or not with that machine.
+    /// Settings of groups contradict each other, or do not fit the machine.
     pub fn new(
         model: Model,
         settings: &GroupSettings,
@@ -62,7 +62,7 @@ impl Experiment {
         })
     }
 
-    /// What it asks of a scheduler.
+    /// Features that it requires of a scheduler.
     pub fn needs(&self) -> Needs {
         let binds = |cpus: &Vec<u32>| (0..self.config.cpus).any(|cpu| !cpus.contains(&cpu));
         let phases = self.model.tasks.iter().flat_map(|task| &task.phases);
@@ -83,21 +83,21 @@ impl Experiment {
         }
     }
 
-    /// How the loader is to check the workload.
+    /// Machine for which the loader checks the workload.
     pub fn target(&self) -> Target {
         Target { cpus: self.config.cpus, limited: self.config.limit_ns.is_some() }
     }
 
-    /// When the run is stopped at the latest, ns.
+    /// Time at which the run stops at the latest, ns.
     pub fn until_ns(&self) -> Option<u64> {
         let until_ns = self.config.limit_ns.or(self.model.global.duration_ns)?;
         Some(until_ns.saturating_add(self.config.start.lead_ns()))
     }
 
-    /// That every name in the timetable means something, if the workload is run under `choices`.
+    /// Checks that every name in the timetable exists when the workload runs under `choices`.
     ///
     /// # Errors
-    /// The first that does not.
+    /// The first name that does not exist.
     pub fn check_timetable(&self, choices: &[Choice]) -> Result<(), Diagnostic> {
         let mut tunables = vec![];
         if self.timetable.tunables().next().is_some() {
@@ -113,7 +113,8 @@ impl Experiment {
         })
     }
 
-    /// What the user should know about workload and timetable: what never happens, what takes long.
+    /// Notes about workload and timetable for the user: actions that never happen, runs that take
+    /// long.
     pub fn notes(&self) -> Vec<String> {
         const MOST: usize = 10;
         let until_ns = self.until_ns();
@@ -122,17 +123,17 @@ impl Experiment {
         let more = notes.len().saturating_sub(MOST);
         notes.truncate(MOST);
         if more > 0 {
-            notes.push(format!("and {more} more like these"));
+            notes.push(format!("and {more} more notes like these"));
         }
         notes
     }
 
-    /// The tunables of `choice` on this machine.
+    /// Tunables of `choice` on this machine.
     pub fn tunables(&self, choice: &Choice) -> Vec<Tunable> {
         self.config.tunables_of(choice)
     }
 
-    /// A session of it under `choice`, which does not refuse it.
+    /// A session that runs it under `choice`, which does not refuse it.
     ///
     /// # Errors
     /// The scheduler refuses a setting.
@@ -140,7 +141,7 @@ impl Experiment {
         self.measured_session(&self.config, choice, self.record)
     }
 
-    /// A session with `config` and `record` in place of its own.
+    /// A session with `config` and `record` in place of its own settings.
     pub(crate) fn measured_session<'o>(
         &self,
         config: &RunConfig,
@@ -153,8 +154,8 @@ impl Experiment {
         })
     }
 
-    /// A session that makes no report: only an observer learns what happens. Events of the first
-    /// `lead_ns` are reported to it at 0.
+    /// A session without a report: only an observer receives the events. Events of the first
+    /// `lead_ns` are reported to it at time 0.
     pub fn unmeasured_session<'o>(
         &self,
         config: &RunConfig,
@@ -164,8 +165,8 @@ impl Experiment {
         self.session_with(config, choice, lead_ns, |_, _| None)
     }
 
-    /// A session whose report begins at `lead_ns` and shows threads as `renamed` names them, by
-    /// key.
+    /// A session whose report begins at `lead_ns`. It shows threads with the names that `renamed`
+    /// has for their keys.
     pub(crate) fn renamed_session<'o>(
         &self,
         choice: &Choice,
@@ -238,13 +239,13 @@ impl Experiment {
     /// Checks that `choice` accepts the tunables and groups in `config`.
     ///
     /// # Errors
-    /// The first that it refuses.
+    /// The first setting that it refuses.
     pub(crate) fn check_settings(&self, config: &RunConfig, choice: &Choice) -> Result<(), Error> {
         self.unmeasured_session(config, choice, 0).map(|_| ())
     }
 
-    /// Follows the ideal machine beside the one that it runs on. There is room for `tasks` tasks
-    /// before more has to be made.
+    /// Creates the measure of fairness, which simulates an ideal machine alongside. It allocates
+    /// memory for `tasks` tasks in advance.
     pub(crate) fn fairness(&self, tasks: usize) -> Fairness {
         let groups = self.groups.groups();
         let ids = setup::group_ids(groups.len());
@@ -259,10 +260,10 @@ impl Experiment {
     }
 }
 
-/// Lets each task that a run begins with start later by a part of a tick, drawn from `seed`: the
-/// same part under every scheduler.
+/// Delays the start of each initial task by a fraction of a tick, drawn from `seed`. The delays are
+/// the same under every scheduler.
 fn start_late(vm: &mut Kernel, seed: u64, hz: u32) {
-    /// So that the draws are others than those of the order of events.
+    /// Separates these draws from the draws for the order of events.
     const STREAM: u64 = 0x7374_6172_7473;
     let tick_ns = u128::from(1_000_000_000 / u64::from(hz.max(1)));
     let mut random = SplitMix64::new(seed ^ STREAM);
@@ -286,7 +287,7 @@ mod tests {
         let model =
             rt_app::load("test.json", text, &target).unwrap_or_else(|error| panic!("{error}"));
         let cpus = cpus_named(&model);
-        Experiment::new(model, &GroupSettings::default(), cpus).expect("nothing is set")
+        Experiment::new(model, &GroupSettings::default(), cpus).expect("there are no settings")
     }
 
     #[test]
@@ -320,7 +321,7 @@ mod tests {
     #[test]
     fn a_described_machine_is_what_the_scheduler_gets() {
         let text = r#"{"tasks": {"a": {"run": 5000, "sleep": 5000, "loop": 20, "instance": 20}}}"#;
-        let machine = schedlab_machine::description::find("z800-2x6").expect("it is there");
+        let machine = schedlab_machine::description::find("z800-2x6").expect("the machine exists");
         for choice in select::all() {
             let experiment = Experiment {
                 config: RunConfig {
@@ -348,21 +349,21 @@ mod tests {
             "t",
             "at 10ms offline cpu 1\nat 20ms offline cpu 0\nat 30ms chrt a fifo 3\nat 40ms taskset a 0",
         )
-        .expect("it is well formed");
+        .expect("the timetable is valid");
         assert!(experiment.needs().affinity && experiment.needs().policies.contains(&Policy::Fifo));
-        let choice = select::find("cfs").expect("it is there");
-        experiment.check_timetable(std::slice::from_ref(&choice)).expect("all is there");
-        let ran = run(&experiment, &choice).expect("it runs");
-        let warning = ran.warning.expect("the last CPU stays");
+        let choice = select::find("cfs").expect("the scheduler exists");
+        experiment.check_timetable(std::slice::from_ref(&choice)).expect("all names exist");
+        let ran = run(&experiment, &choice).expect("the run succeeds");
+        let warning = ran.warning.expect("the last CPU cannot go offline");
         assert!(warning.contains("`at 20ms offline cpu 0`: EBUSY"), "{warning}");
         assert_eq!(ran.report.end.at_ns, 100_000_000);
-        experiment.timetable = Timetable::parse_option("10ms stop a").expect("it is well formed");
-        let ran = run(&experiment, &choice).expect("it ends when nothing can happen any more");
-        let warning = ran.warning.expect("nobody lets it go on");
-        assert!(warning.contains("nobody lets these go on: a-0"), "{warning}");
+        experiment.timetable = Timetable::parse_option("10ms stop a").expect("the option is valid");
+        let ran = run(&experiment, &choice).expect("the run ends when no event is left");
+        let warning = ran.warning.expect("the task stays stopped");
+        assert!(warning.contains("no action continues these: a-0"), "{warning}");
         assert_eq!(ran.report.end.at_ns, 10_000_000);
         experiment.timetable =
-            Timetable::parse_option("10ms set sched_latenci_ns 1").expect("it is well formed");
+            Timetable::parse_option("10ms set sched_latenci_ns 1").expect("the option is valid");
         assert!(experiment.check_timetable(std::slice::from_ref(&choice)).is_err());
     }
 
@@ -370,16 +371,16 @@ mod tests {
     fn a_deadlock_is_an_error_without_a_duration_and_a_warning_with_one() {
         let text = r#"{"tasks": {"a": {"run": 1000, "sem_wait": "never", "loop": 1}}}"#;
         let mut experiment = experiment(text);
-        let choice = select::find("round_robin").expect("it is there");
-        let error = run(&experiment, &choice).expect_err("nobody posts");
+        let choice = select::find("round_robin").expect("the scheduler exists");
+        let error = run(&experiment, &choice).expect_err("no task posts the semaphore");
         assert!(error.to_string().contains("no task can ever run again"), "{error}");
         experiment.config.limit_ns = Some(1_000_000_000);
-        let ran = run(&experiment, &choice).expect("there is a limit");
+        let ran = run(&experiment, &choice).expect("the run has a limit");
         assert!(ran.warning.is_some_and(|warning| warning.contains("a-0")));
     }
 
-    /// Where a wakeup takes time, others come in between what one event makes: between letting a
-    /// mutex go and blocking.
+    /// Where a wakeup takes time, other events happen between the parts of one event, such as the
+    /// release of a mutex and blocking.
     #[test]
     fn where_calls_take_time_nobody_blocks_in_anothers_place_and_no_wakeup_is_lost() {
         let text = r#"{"tasks": {
@@ -391,11 +392,11 @@ mod tests {
         let mut experiment = experiment(text);
         experiment.config.cpus = 2;
         let mut costs = CostModel::default();
-        costs.set("wakeup", 30_000.0).expect("it is there");
-        costs.set("call.futex", 5_000.0).expect("it is there");
+        costs.set("wakeup", 30_000.0).expect("the cost exists");
+        costs.set("call.futex", 5_000.0).expect("the cost exists");
         experiment.config.costs = Some(costs);
         for name in ["fcfs", "o_1", "cfs"] {
-            let choice = select::find(name).expect("it is there");
+            let choice = select::find(name).expect("the scheduler exists");
             let ran = run(&experiment, &choice).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(ran.warning, None, "{name}");
         }

@@ -1,36 +1,35 @@
-//! The laboratory bench: what is done with schedulers, machines and workloads together.
+//! The laboratory: combines schedulers, machines and workloads.
 //!
-//! * [`plan`]: what is to be run, as plain data that every front end fills; checked, then run.
+//! * [`plan`]: a description of runs, as plain data that every front end fills in. It is checked,
+//!   then run.
 //! * [`mod@experiment`]: a workload and its machine; [`mod@bench`]: a benchmark and its machine.
 //! * [`session`]: a run of either under a scheduler, which advances step by step; [`run`]: its
 //!   result.
-//! * [`mod@report_of`]: makes the report of a run of what observers saw.
-//! * [`explain`]: why a scheduler did what it did.
-//! * [`player`]: a run that is viewed at any time, forwards and backwards.
-//! * [`verify`]: replays golden schedules and reports where they are not met.
-//! * [`check`]: rules that every scheduler has to keep at every event, and their observers.
-//! * [`stress`]: random worlds, run under those rules; a seed reproduces each.
-//! * [`mod@recorded`]: a recorded schedule as runs are reported.
+//! * [`mod@report_of`]: makes the report of a run from the figures of its observers.
+//! * [`explain`]: why a scheduler decided as it did.
+//! * [`player`]: a run that can be viewed at any time, forwards and backwards.
+//! * [`mod@recorded`]: a recorded schedule in the form of a run.
 //! * [`replay`]: a recorded trace under other schedulers.
-//! * [`mod@compare`]: what was measured on a real kernel, beside the simulation of it.
-//! * [`select`]: which schedulers there are, and which can run a given machine and workload.
-//! * [`settings`]: what can be set for a column of a comparison.
+//! * [`select`]: schedulers by name.
+//! * [`settings`]: settings of a column of a comparison.
 //! * [`sweep`]: a benchmark with many values, under many schedulers; can be interrupted and
 //!   resumed.
-//! * [`space`]: many runs of one plan in which anything varies, with results in files.
 //! * [`mod@page`]: the report as a page for a browser.
-//! * [`parallel`]: the same work done on many things at once, with results in the order of the
-//!   things.
-//! * [`setup`]: what an administrator does before a run.
-//! * [`compressed`]: files as they are, or compressed.
+//! * [`parallel`]: applies a function to many items on several threads, with results in order.
+//! * [`setup`]: configuration before a run, as an administrator does it.
+//! * [`compressed`]: files, plain or compressed.
 //!
-//! A workload under two schedulers, with an observer of one's own:
+//! Separate crates build on it: `schedlab-proof` (golden schedules, invariants, random worlds),
+//! `schedlab-space` (sweeps in which anything varies) and `schedlab-compare` (measurements of real
+//! kernels).
+//!
+//! A workload under two schedulers, with a custom observer:
 //!
 //! ```
 //! use schedlab_core::{Event, Observer};
 //! use schedlab_lab::plan::{Load, Plan, Source};
 //!
-//! /// Counts how often a task is taken off a CPU that it could have used further.
+//! /// Counts how often a runnable task is taken off its CPU.
 //! #[derive(Default)]
 //! struct Preemptions(u64);
 //!
@@ -60,11 +59,13 @@
 //! # Ok::<(), schedlab_lab::Error>(())
 //! ```
 //!
-//! Nothing here prints or ends the program, or keeps global state but for the sched_ext policies
-//! that were named ([`scx`]); with one thread nothing starts another.
+//! Nothing here prints or ends the program. There is no global state, except the log of sched_ext
+//! policies ([`scx`]). With one thread, no other thread starts.
 pub mod assembly;
 pub mod bench;
 mod catch_panic;
+mod choice;
+mod column_settings;
 mod config;
 mod error;
 pub mod experiment;
@@ -79,6 +80,7 @@ mod refused;
 pub mod replay;
 pub mod report_of;
 pub mod run;
+mod scheduler_names;
 pub mod scx;
 pub mod scx_expects;
 mod scx_presets;
@@ -94,12 +96,12 @@ pub use config::RunConfig;
 pub use error::Error;
 pub use schedlab_trace::compressed;
 
-/// The example of the README.
+/// Example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The examples of the READMEs of `core` and `sched`, which have nothing to test with.
+/// Examples of the READMEs of `core` and `sched`, which lack the dependencies to test them.
 #[cfg(doctest)]
 #[doc = include_str!("../../core/README.md")]
 #[doc = include_str!("../../sched/README.md")]

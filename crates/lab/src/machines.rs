@@ -1,19 +1,19 @@
-//! Machines by name, with what only the laboratory can check: that the schedulers for which
-//! something costs otherwise exist.
+//! Machines by name, with a check that only the laboratory can make: that the schedulers with costs
+//! of their own exist.
 
 use schedlab_machine::costs::{CostModel, special_of};
 use schedlab_machine::description::{self, Description, DescriptionError};
 use schedlab_sched::registry;
 use std::path::Path;
 
-/// The machine that a user names: a preset, `flat-8`, or a file.
+/// Finds the machine that a user names: a preset, `flat-8`, or a file.
 ///
 /// # Errors
-/// If there is none such, the file cannot be read, it describes no machine, or names a scheduler
-/// that does not exist.
+/// There is no such machine, the file cannot be read, it does not describe a machine, or it names a
+/// scheduler that does not exist.
 pub fn find(name: &str) -> Result<Description, DescriptionError> {
     let found = description::find(name).map_err(|mut error| {
-        // Both come from the same command.
+        // Both kinds of files come from the same command.
         if Path::new(name).is_file()
             && std::fs::read_to_string(name).is_ok_and(|text| text.contains(MEASURED))
         {
@@ -27,13 +27,13 @@ pub fn find(name: &str) -> Result<Description, DescriptionError> {
     check(name, found?)
 }
 
-/// What stands in a measured workload, and in no machine's file.
+/// Text that occurs in every measured workload, and in no description of a machine.
 const MEASURED: &str = "\"live-schedule/1";
 
-/// Reads a description. `file` is what errors call it.
+/// Parses a description. Errors refer to it as `file`.
 ///
 /// # Errors
-/// As of [`find`].
+/// As for [`find`].
 pub fn parse(file: &str, text: &str) -> Result<Description, DescriptionError> {
     check(file, Description::parse(file, text)?)
 }
@@ -50,22 +50,22 @@ fn check(file: &str, machine: Description) -> Result<Description, DescriptionErr
     Ok(machine)
 }
 
-/// Sets one cost by name, as [`CostModel::set`].
+/// Sets one cost by name, like [`CostModel::set`].
 ///
 /// # Errors
-/// What is wrong with name or value; a scheduler that does not exist.
+/// Name or value is invalid, or a scheduler does not exist.
 pub fn set_cost(model: &mut CostModel, name: &str, ns: f64) -> Result<(), String> {
-    if let Some(whose) = special_of(name) {
-        known_scheduler(whose)?;
+    if let Some(scheduler) = special_of(name) {
+        known_scheduler(scheduler)?;
     }
     model.set(name, ns)
 }
 
-/// Whether it is a scheduler, or a release of one: a misspelt one would cost nobody anything.
-fn known_scheduler(whose: &str) -> Result<(), String> {
-    match registry::find(whose) {
+/// Checks that `name` is a scheduler or a release: a cost for a misspelt name would have no effect.
+fn known_scheduler(name: &str) -> Result<(), String> {
+    match registry::find(name) {
         Ok(_) => Ok(()),
-        Err(_) => Err(format!("there is no scheduler {whose}; names are as in `schedlab list`")),
+        Err(_) => Err(format!("there is no scheduler {name}; names are as in `schedlab list`")),
     }
 }
 
@@ -76,9 +76,10 @@ mod tests {
     #[test]
     fn a_measured_workload_is_told_from_a_machine() {
         let path = std::env::temp_dir().join(format!("schedlab-machine-{}", std::process::id()));
-        std::fs::write(&path, r#"{"format": "live-schedule/1", "name": "a"}"#).expect("written");
+        std::fs::write(&path, r#"{"format": "live-schedule/1", "name": "a"}"#)
+            .expect("the file is written");
         let error = find(path.to_str().expect("UTF-8")).unwrap_err().to_string();
-        std::fs::remove_file(&path).expect("it is there");
+        std::fs::remove_file(&path).expect("the file exists");
         assert!(error.contains("`schedlab host --measure --out` writes"), "{error}");
     }
 
@@ -89,7 +90,7 @@ mod tests {
         assert!(error.starts_with("there is no scheduler o_m; "), "{error}");
         assert_eq!(set_cost(&mut model, "o_n@2.4.20.call.futex", 1.0), Ok(()));
         assert_eq!(set_cost(&mut model, "scan", 1.0), Ok(()));
-        let text = description::preset_text("pentium3-700x8").expect("it is there");
+        let text = description::preset_text("pentium3-700x8").expect("the preset exists");
         let text = text.replace("\"o_n\": {", "\"o_m\": {");
         let error = parse("m.json", &text).unwrap_err().to_string();
         let start = "m.json:costs.by_scheduler.o_m: there is no scheduler o_m";

@@ -1,7 +1,7 @@
-//! What was run as a page for a browser: [`page`] of a comparison, [`bench_page`] of a benchmark.
+//! Runs as a page for a browser: [`page`] of a comparison, [`bench_page`] of a benchmark.
 //!
-//! What is drawn comes of an observer that a plain run does not have ([`Recorder`]), so the runs
-//! are made once more with it. They are the same runs, event by event.
+//! The pictures need an observer that a plain run does not have ([`Recorder`]), so the runs are
+//! repeated with it. They are the same runs, event by event.
 
 use crate::error::Error;
 use crate::explain;
@@ -14,19 +14,20 @@ use schedlab_report::html::{self, ExplainedWait, Page, Recording, RuleRow, TURNS
 use schedlab_report::{Report, RunReport};
 use std::num::NonZeroUsize;
 
-/// Recorders of all runs together have room for so many turns.
+/// Maximum number of turns that the recorders of all runs keep together.
 const TURNS_RECORDED: usize = 2_000_000;
 
-/// So many of the longest waits of each run are explained ...
+/// Number of the longest waits of each run that are explained ...
 const EXPLAINED: usize = 25;
 
-/// ... unless there were more turns than this: to hear the grounds of every decision takes time.
+/// ... unless there were more turns than this, as recording the grounds of every decision takes
+/// time.
 const TURNS_EXPLAINED: u64 = 300_000;
 
-/// Of a benchmark with more tasks at once than this no run is on the page.
+/// Maximum number of simultaneous tasks of a benchmark for which a run is on the page.
 const TASKS_RECORDED: u64 = 20_000;
 
-/// What was recorded of a run.
+/// Recording of a run.
 struct Recorded {
     run: RunReport,
     history: History,
@@ -40,8 +41,8 @@ impl Recorded {
     }
 }
 
-/// The page of `report`, which was made of `prepared`. None if that is no workload: a benchmark has
-/// [another](bench_page).
+/// The page of `report`, which was made from `prepared`. `None`: it is a benchmark, which has
+/// [another page](bench_page).
 pub fn page(prepared: &Prepared, report: &Report, threads: NonZeroUsize) -> Option<String> {
     prepared.experiment()?;
     let recorded = record_all(prepared, threads);
@@ -54,9 +55,9 @@ pub fn page(prepared: &Prepared, report: &Report, threads: NonZeroUsize) -> Opti
     Some(html::page(&Page::new(report, &seen)))
 }
 
-/// The page of a benchmark's `report`, which was made of `prepared`: its figures (`figure` before
-/// the others), and of one run of each scheduler, that with the first of all values and seeds, what
-/// the page of a workload has. None if `prepared` is no benchmark.
+/// The page of a benchmark's `report`, which was made from `prepared`: its figures (`figure` comes
+/// first), and one run of each scheduler, with the first of all values and seeds, as on the page of
+/// a workload. `None`: `prepared` is not a benchmark.
 pub fn bench_page(
     prepared: &Prepared,
     report: &BenchReport,
@@ -93,14 +94,14 @@ pub fn bench_page(
     Some(html::page(&page))
 }
 
-/// The runs of all schedulers that come to an end, with their recorders.
+/// The runs of all schedulers that end regularly, with their recorders.
 fn record_all(prepared: &Prepared, threads: NonZeroUsize) -> Vec<Recorded> {
     let most = (TURNS_RECORDED / prepared.schedulers().len().max(1)).min(TURNS_MOST);
     let record = |contender: &Contender| record(prepared, contender, most);
     parallel::map(prepared.schedulers(), threads, record).into_iter().flatten().collect()
 }
 
-/// A run with its recorder, if it comes to an end.
+/// A run with its recorder, if it ends regularly.
 fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Recorded> {
     let config = match (prepared.experiment_of(contender), prepared.sweep()) {
         (Some(experiment), _) => experiment.config.clone(),
@@ -114,7 +115,7 @@ fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Rec
     });
     let run = match ran {
         Ok(run) => run,
-        // It has been recorded as far as it came.
+        // It was recorded up to this point.
         Err(Error::Stuck { run, .. }) => *run,
         Err(_) => return None,
     };
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
     use crate::plan::{Load, MachineSpec, Plan, Source};
 
-    /// What the recorder adds up is what the figures say, whether turns are put together or not.
+    /// The sums of the recorder equal the figures, whether turns are merged or not.
     #[test]
     fn sums_and_extremes_are_those_of_the_figures() {
         let text = include_str!("../../../examples/desktop.json");
@@ -162,8 +163,8 @@ mod tests {
             limit_ns: Some(3_000_000_000),
             ..Plan::new(load, schedulers.map(String::from).to_vec())
         };
-        let prepared = plan.prepare().expect("the example is sound");
-        let experiment = prepared.experiment().expect("it is a workload");
+        let prepared = plan.prepare().expect("the example is valid");
+        let experiment = prepared.experiment().expect("the load is a workload");
         assert_eq!(prepared.schedulers().len(), schedulers.len());
         for contender in prepared.schedulers() {
             for most in [TURNS_MOST, 300] {

@@ -1,23 +1,22 @@
-//! The same work done on many things at once, with results in the order of the things.
+//! Applies a function to many items on several threads, with results in the order of the items.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// So many results for each thread may wait for the caller.
+/// Number of results for each thread that may wait for the caller.
 const AHEAD: usize = 8;
 
-/// As many threads as the machine has cores.
+/// Number of threads: as many as the machine has cores.
 pub fn cores() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Applies `work` to every item on `threads` threads. `ready` gets the results on the calling
-/// thread, each as soon as those before it are there: always in the order of the items, whichever
-/// thread was faster. If it answers false no further item is begun.
+/// Applies `work` to every item on `threads` threads. `ready` receives the results on the calling
+/// thread, in the order of the items. If it returns false, no further item begins.
 ///
-/// With one thread, or one item, no thread is started: the work is done on the calling one.
+/// With one thread, or one item, no thread starts: the calling thread does the work.
 pub fn for_each_in_order<T, R>(
     items: &[T],
     threads: NonZeroUsize,
@@ -36,7 +35,7 @@ pub fn for_each_in_order<T, R>(
         return;
     }
     let next = AtomicUsize::new(0);
-    // Nobody runs far ahead of a caller who is busy with a result, and may be about to say no.
+    // Bounds the lead over a caller that is busy with a result and may be about to stop.
     let (sender, receiver) = mpsc::sync_channel(AHEAD * threads.get());
     std::thread::scope(|scope| {
         for _ in 0..threads.get().min(items.len()) {
@@ -68,7 +67,8 @@ pub fn for_each_in_order<T, R>(
     });
 }
 
-/// Applies `work` to every item on `threads` threads; the results in the order of the items.
+/// Applies `work` to every item on `threads` threads. Returns the results in the order of the
+/// items.
 pub fn map<T, R>(items: &[T], threads: NonZeroUsize, work: impl Fn(&T) -> R + Sync) -> Vec<R>
 where
     T: Sync,
@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn a_no_ends_the_work_early() {
-        // However the threads are run: all items but the first three wait until the "no" is being
-        // said, and from then on there is room for a few results only.
+        // Whatever the timing of the threads, all items except the first three wait until the
+        // caller stops, and then there is room for only a few results.
         let begun = AtomicUsize::new(0);
         let (said_no, no) = (Mutex::new(false), Condvar::new());
         let items: Vec<usize> = (0..1000).collect();

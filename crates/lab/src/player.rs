@@ -1,8 +1,7 @@
-//! A run that can be looked at at any time, to and fro: [`Player`].
+//! A run that can be viewed at any time, in both directions: [`Player`].
 //!
-//! The run is simulated as far as somebody looks, and its last part is kept on a
-//! [`Film`], in bounded memory. To go back beyond that, it is run again up to there: it is the same
-//! run.
+//! The run is simulated as far as it is viewed, and its last part is kept on a [`Film`] in bounded
+//! memory. To view earlier times, the run is repeated up to there; it is the same run.
 
 use crate::error::Error;
 use crate::plan::{Contender, Prepared};
@@ -14,40 +13,40 @@ use schedlab_measure::film::Lookup;
 use schedlab_measure::scene::{Note, Scene};
 use std::cell::Ref;
 
-/// So many events are simulated in a piece, about.
+/// Approximate number of events that are simulated in a piece.
 const PIECE: u64 = 8192;
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ended {
     /// The time was up, or all tasks had ended.
     Well,
-    /// No task can ever run again: all that are left sleep or are stopped.
+    /// No task can ever run again: all remaining tasks sleep or are stopped.
     Stuck,
-    /// It cannot be gone on with, for this reason.
+    /// The run cannot continue, for this reason.
     Broken(String),
 }
 
-/// Looks at the run of a workload under a scheduler.
+/// Views the run of a workload under a scheduler.
 pub struct Player<'a> {
     prepared: &'a Prepared,
     scheduler: &'a Contender,
     session: Session<'a>,
     film: Shared<Film>,
-    /// For the film, bytes.
+    /// Memory for the film, bytes.
     room: usize,
-    /// The next piece, ns.
+    /// Length of the next piece, ns.
     piece_ns: u64,
-    /// When and how the run ends, if it was seen.
+    /// Time and kind of the end of the run, if it was reached.
     end: Option<(u64, Ended)>,
     rules: Vec<RuleDoc>,
 }
 
 impl<'a> Player<'a> {
-    /// Looks at the beginning. The film takes about `room` bytes at most.
+    /// Views the beginning. The film takes about `room` bytes at most.
     ///
     /// # Errors
-    /// What the scheduler refuses; the plan of a benchmark.
+    /// The scheduler refuses a setting, or the load is a benchmark.
     pub fn new(
         prepared: &'a Prepared,
         scheduler: &'a Contender,
@@ -68,64 +67,64 @@ impl<'a> Player<'a> {
         })
     }
 
-    /// What runs it.
+    /// The scheduler.
     pub fn scheduler(&self) -> &'a Contender {
         self.scheduler
     }
 
-    /// The rules by which it decides.
+    /// Rules by which it decides.
     pub fn rules(&self) -> &[RuleDoc] {
         &self.rules
     }
 
-    /// The name of a task that has been there.
+    /// Name of a task that has been created.
     pub fn name(&self, task: schedlab_core::TaskId) -> String {
         let film = self.film();
         let names = film.names();
         if task.index() < names.len() { names[task].clone() } else { "?".into() }
     }
 
-    /// When and how the run ends, if that is known yet.
+    /// Time and kind of the end of the run, if it is known yet.
     pub fn end(&self) -> Option<(u64, &Ended)> {
         self.end.as_ref().map(|(at_ns, how)| (*at_ns, how))
     }
 
-    /// When the run ends, if that is known yet, or else is stopped, if something says so, ns.
+    /// End of the run, ns, if it is known yet; otherwise its limit, if there is one.
     pub fn length_ns(&self) -> Option<u64> {
         self.end.as_ref().map(|&(at_ns, _)| at_ns).or(self.session.limit_ns())
     }
 
-    /// `at_ns`, or the end of the run if it is known to be over before.
+    /// `at_ns`, or the end of the run if it is known to be earlier.
     pub fn within(&self, at_ns: u64) -> u64 {
         self.end.as_ref().map_or(at_ns, |&(end_ns, _)| at_ns.min(end_ns))
     }
 
-    /// How far the run has been made, ns.
+    /// Time up to which the run has been made, ns.
     pub fn made_ns(&self) -> u64 {
         self.session.now_ns()
     }
 
-    /// Whether [`scene`](Player::scene) knows `at_ns`: it is on the film, or after the end.
+    /// Whether [`scene`](Player::scene) has `at_ns`: it is on the film, or after the end.
     pub fn knows(&self, at_ns: u64) -> bool {
         let at_ns = self.within(at_ns);
         at_ns >= self.film().from_ns() && (self.is_over() || self.session.now_ns() > at_ns)
     }
 
-    /// What is kept of the run.
+    /// The part of the run that is kept.
     fn film(&self) -> Ref<'_, Film> {
         self.film.borrow()
     }
 
-    /// Whether the machine is at the end.
+    /// Whether the machine has reached the end.
     fn is_over(&self) -> bool {
         self.end.as_ref().is_some_and(|&(end_ns, _)| self.session.now_ns() >= end_ns)
     }
 
-    /// Comes nearer to where `at_ns` can be looked at, by about `work` events; whether it is there.
-    /// A run that goes wrong ends there.
+    /// Simulates about `work` events towards `at_ns`. Returns whether it can be viewed now. A run
+    /// that breaks down ends there.
     ///
     /// # Errors
-    /// The run could not be begun again.
+    /// The run could not be restarted.
     pub fn approach(&mut self, at_ns: u64, work: u64) -> Result<bool, Error> {
         if at_ns < self.film().from_ns() {
             self.begin_again()?;
@@ -148,7 +147,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Goes on by a piece, at most to `target_ns`; how many events that took.
+    /// Simulates a piece, at most to `target_ns`. Returns its number of events.
     fn piece(&mut self, target_ns: u64) -> u64 {
         let before = self.session.counts().events();
         let to_ns = self.session.now_ns().saturating_add(self.piece_ns).min(target_ns);
@@ -171,22 +170,22 @@ impl<'a> Player<'a> {
         done
     }
 
-    /// How things stand at `at_ns`, or at the end if that is earlier, when all that falls on it has
-    /// happened; none: [`approach`](Player::approach) it first.
+    /// State at `at_ns`, or at the end if that is earlier, after all events at that time. `None`:
+    /// first [`approach`](Player::approach) it.
     pub fn scene(&self, at_ns: u64) -> Option<Scene> {
         if self.knows(at_ns) { self.film().scene(self.within(at_ns)) } else { None }
     }
 
-    /// From when on, ns, scenes are known without running again.
+    /// Time from which scenes are known without running again, ns.
     pub fn from_ns(&self) -> u64 {
         self.film().from_ns()
     }
 
-    /// The time of the first decision after `at_ns`; [`Lookup::Absent`]: there is none. Works for about
-    /// `work` events; none: it was not found yet.
+    /// The time of the first decision after `at_ns`. [`Lookup::Absent`]: there is none. Simulates
+    /// about `work` events. `None`: it was not found yet.
     ///
     /// # Errors
-    /// As of [`approach`](Player::approach).
+    /// As for [`approach`](Player::approach).
     pub fn next_decision(&mut self, at_ns: u64, work: u64) -> Result<Option<Lookup<u64>>, Error> {
         let mut left = work;
         if !self.approach(at_ns, left)? {
@@ -203,11 +202,11 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The time of the last decision before `at_ns`; [`Lookup::Absent`]: there is none. Works for about
-    /// `work` events; none: it was not found yet.
+    /// The time of the last decision before `at_ns`. [`Lookup::Absent`]: there is none. Simulates
+    /// about `work` events. `None`: it was not found yet.
     ///
     /// # Errors
-    /// As of [`approach`](Player::approach).
+    /// As for [`approach`](Player::approach).
     pub fn previous_decision(
         &mut self,
         at_ns: u64,
@@ -219,7 +218,7 @@ impl<'a> Player<'a> {
         }
         let found = self.film().previous_decision(at_ns);
         Ok(match found {
-            // Run again just up to there, more of what comes before is on the film.
+            // After a run up to this time, the film contains more of what precedes it.
             Lookup::Gone if self.session.now_ns() > at_ns => {
                 self.begin_again()?;
                 None
@@ -241,13 +240,13 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The decisions that were made at `at_ns`.
+    /// The decisions at `at_ns`.
     pub fn decisions_at(&self, at_ns: u64) -> Vec<Note> {
         if self.knows(at_ns) { self.film().decisions_at(at_ns) } else { vec![] }
     }
 }
 
-/// A session that `film` observes, of which nothing has run yet.
+/// A session that `film` observes, before its first event.
 fn begin<'a>(
     prepared: &Prepared,
     scheduler: &Contender,
@@ -287,11 +286,11 @@ mod tests {
 
     fn to(player: &mut Player<'_>, at_ns: u64) -> Scene {
         let mut calls = 0;
-        while !player.approach(at_ns, 1000).expect("it runs") {
+        while !player.approach(at_ns, 1000).expect("the run continues") {
             calls += 1;
-            assert!(calls < 10_000, "it never gets there");
+            assert!(calls < 10_000, "the player does not arrive");
         }
-        player.scene(at_ns).expect("it is there")
+        player.scene(at_ns).expect("the scene exists")
     }
 
     fn facts(scene: &Scene, at_ns: u64) -> Vec<String> {
@@ -304,7 +303,7 @@ mod tests {
             .collect()
     }
 
-    /// At the end a scene says of every task and CPU what the report of the whole run says.
+    /// At the end, a scene agrees with the report of the whole run for every task and CPU.
     #[test]
     fn the_last_scene_agrees_with_the_report() {
         for scheduler in ["o_n", "o_1", "cfs", "bfs", "eevdf"] {
@@ -312,25 +311,25 @@ mod tests {
             let one = &prepared.schedulers()[0];
             let session = prepared.session(one).expect("the scheduler can run it");
             let report = session.finish().expect("the run ends well").report;
-            let mut player = Player::new(&prepared, one, 1 << 20).expect("it begins");
+            let mut player = Player::new(&prepared, one, 1 << 20).expect("the session begins");
             let scene = to(&mut player, u64::MAX / 2);
-            let (end_ns, how) = player.end().expect("it was reached");
-            // (Under some b waits for a, which was killed.)
+            let (end_ns, how) = player.end().expect("the end was reached");
+            // (Under some schedulers, b waits for a, which was killed.)
             assert_eq!(end_ns, report.end.at_ns);
             assert!(matches!(how, Ended::Well | Ended::Stuck));
             assert_eq!(scene.tasks.len(), report.tasks.len());
             for (task, row) in scene.tasks.iter() {
-                let told = &report.tasks[task.index()];
-                assert_eq!(player.name(task), told.name);
-                assert_eq!(row.cpu_ns(end_ns), told.cpu_ns, "{scheduler}: {}", told.name);
-                assert_eq!(row.wait_ns(end_ns), told.wait_ns, "{scheduler}: {}", told.name);
-                assert_eq!(row.wait_max_ns(end_ns), told.wait_max_ns, "{}", told.name);
-                let latency_max_ns = told.latency_max_ns.unwrap_or(0);
-                assert_eq!(row.latency_max_ns, latency_max_ns, "{}", told.name);
-                assert_eq!(row.latencies, told.latency_count, "{}", told.name);
-                assert_eq!(row.switches, told.switches_in, "{}", told.name);
-                assert_eq!(row.migrations, told.migrations_cpu, "{}", told.name);
-                assert_eq!(row.involuntary, told.switches_involuntary, "{}", told.name);
+                let reported = &report.tasks[task.index()];
+                assert_eq!(player.name(task), reported.name);
+                assert_eq!(row.cpu_ns(end_ns), reported.cpu_ns, "{scheduler}: {}", reported.name);
+                assert_eq!(row.wait_ns(end_ns), reported.wait_ns, "{scheduler}: {}", reported.name);
+                assert_eq!(row.wait_max_ns(end_ns), reported.wait_max_ns, "{}", reported.name);
+                let latency_max_ns = reported.latency_max_ns.unwrap_or(0);
+                assert_eq!(row.latency_max_ns, latency_max_ns, "{}", reported.name);
+                assert_eq!(row.latencies, reported.latency_count, "{}", reported.name);
+                assert_eq!(row.switches, reported.switches_in, "{}", reported.name);
+                assert_eq!(row.migrations, reported.migrations_cpu, "{}", reported.name);
+                assert_eq!(row.involuntary, reported.switches_involuntary, "{}", reported.name);
             }
             for (cpu, row) in scene.cpus.iter().enumerate() {
                 assert_eq!(row.busy_ns(end_ns), report.cpus[cpu].busy_ns);
@@ -339,13 +338,14 @@ mod tests {
         }
     }
 
-    /// With a film that holds next to nothing, going to and fro shows what going forward showed.
+    /// With a film that holds almost nothing, moving in both directions shows the same as moving
+    /// forwards.
     #[test]
     fn every_moment_is_the_same_however_one_gets_there() {
         let prepared = prepared(WORKLOAD, "cfs", &ACTIONS);
         let one = &prepared.schedulers()[0];
-        let mut whole = Player::new(&prepared, one, usize::MAX).expect("it begins");
-        let mut small = Player::new(&prepared, one, 0).expect("it begins");
+        let mut whole = Player::new(&prepared, one, usize::MAX).expect("the session begins");
+        let mut small = Player::new(&prepared, one, 0).expect("the session begins");
         for at_ms in [3000, 10, 2999, 2001, 2000, 0, 150, 1500, 5000, 149] {
             let at_ns = at_ms * 1_000_000;
             let (a, b) = (to(&mut whole, at_ns), to(&mut small, at_ns));
@@ -356,7 +356,7 @@ mod tests {
 
     fn next(player: &mut Player<'_>, at_ns: u64) -> Lookup<u64> {
         loop {
-            if let Some(found) = player.next_decision(at_ns, 50).expect("it runs") {
+            if let Some(found) = player.next_decision(at_ns, 50).expect("the run continues") {
                 return found;
             }
         }
@@ -364,13 +364,13 @@ mod tests {
 
     fn previous(player: &mut Player<'_>, at_ns: u64) -> Lookup<u64> {
         loop {
-            if let Some(found) = player.previous_decision(at_ns, 50).expect("it runs") {
+            if let Some(found) = player.previous_decision(at_ns, 50).expect("the run continues") {
                 return found;
             }
         }
     }
 
-    /// Step by step to the end, and all of it back, although little of it is kept.
+    /// Moves step by step to the end and all the way back, although little of the run is kept.
     #[test]
     fn steps_back_are_the_steps_forward() {
         let text = r#"{"tasks": {
@@ -378,7 +378,8 @@ mod tests {
             "sleeper": {"loop": 5000, "run": 100, "sleep": 900}
         }}"#;
         let prepared = prepared(text, "eevdf", &[]);
-        let mut player = Player::new(&prepared, &prepared.schedulers()[0], 0).expect("it begins");
+        let mut player =
+            Player::new(&prepared, &prepared.schedulers()[0], 0).expect("the session begins");
         let mut times = vec![0];
         while let Lookup::Found(at_ns) = next(&mut player, times[times.len() - 1]) {
             assert!(at_ns > times[times.len() - 1]);
@@ -388,8 +389,8 @@ mod tests {
         assert!(times.len() > 4000 && !player.film().is_whole());
         let last = times[times.len() - 1];
         assert_eq!(previous(&mut player, u64::MAX / 2), Lookup::Found(last));
-        // Every step of the last part, across the film's beginning, and of the first part; of
-        // those between some.
+        // Every step of the last part, across the beginning of the film, and of the first part;
+        // some steps between.
         let from_ns = player.from_ns();
         let near = |step: usize| {
             let end = step < 200 || step + 200 > times.len();
@@ -407,13 +408,13 @@ mod tests {
         let text = r#"{"tasks": {"a": {"run": 1000, "sem_wait": "never", "loop": 1}}}"#;
         let prepared = prepared(text, "cfs", &[]);
         let mut player =
-            Player::new(&prepared, &prepared.schedulers()[0], 1 << 20).expect("it begins");
+            Player::new(&prepared, &prepared.schedulers()[0], 1 << 20).expect("the session begins");
         let scene = to(&mut player, 5_000_000_000);
         assert_eq!(player.end(), Some((1_000_000, &Ended::Stuck)));
         assert_eq!(scene.task(TaskId(0)).map(|row| row.cpu_ns(9_000_000)), Some(1_000_000));
     }
 
-    /// It can be looked at up to there, to and fro.
+    /// The run can be viewed up to there, in both directions.
     #[test]
     fn a_run_that_breaks_off_ends_there() {
         use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
@@ -444,10 +445,10 @@ mod tests {
         let text = r#"{"tasks": {"hog": {"loop": 10, "run": 10000}}}"#;
         let prepared = prepared(text, "fcfs", &[]);
         let one = Contender::from(choice);
-        let mut player = Player::new(&prepared, &one, 0).expect("it begins");
+        let mut player = Player::new(&prepared, &one, 0).expect("the session begins");
         assert_eq!(next(&mut player, 0), Lookup::Absent, "there is one task");
         let scene = to(&mut player, 90_000_000);
-        let (end_ns, how) = player.end().expect("it broke off");
+        let (end_ns, how) = player.end().expect("the run broke down");
         assert!(matches!(how, Ended::Broken(why) if why.contains("out of ticks")), "{how:?}");
         assert!((19_000_000..=21_000_000).contains(&end_ns), "{end_ns}");
         assert_eq!(scene.task(TaskId(0)).map(|row| row.cpu_ns(end_ns)), Some(end_ns));

@@ -1,4 +1,4 @@
-//! A recorded schedule in the terms in which runs are reported: [`recorded`].
+//! A recorded schedule in the form of a run's report: [`recorded`].
 
 use crate::report_of::{RunInputs, TaskInfo, report_of};
 use schedlab_machine::Counts;
@@ -14,20 +14,20 @@ use schedlab_trace::read::{ReadError, Reading, Trace};
 /// A recorded schedule.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// Its figures. Those that need more than a trace holds (fairness, loops, periods) are left
-    /// out.
+    /// Figures. Those that a trace does not determine (fairness, loops, periods) are left out.
     pub run: RunReport,
-    /// Who had which CPU when, if it was asked for.
+    /// The task that ran on each CPU, by time, if requested.
     pub history: Option<History>,
-    /// What the trace says of itself, and what is wrong with it.
+    /// Metadata of the trace, and its faults.
     pub reading: Reading,
 }
 
-/// Measures a recorded schedule as the observers of runs do. `turns`: keep who had which CPU when,
-/// in so many turns at most. The trace is read twice: who ran when it began shows later.
+/// Measures a recorded schedule as the observers of runs do. `turns`: whether to keep a history,
+/// and its maximum number of turns. The trace is read twice, because the tasks that ran at its
+/// beginning appear later.
 ///
 /// # Errors
-/// It cannot be read, or nothing in it can be used.
+/// The trace cannot be read, or contains nothing usable.
 pub fn recorded(trace: &Trace, turns: Option<usize>) -> Result<Recorded, ReadError> {
     let mut opening = Opening::default();
     let reading = trace.read(&mut opening)?;
@@ -59,7 +59,7 @@ pub fn recorded(trace: &Trace, turns: Option<usize>) -> Result<Recorded, ReadErr
 }
 
 impl Recorded {
-    /// The report of it alone.
+    /// The report of the schedule alone.
     pub fn report(&self, name: &str) -> Report {
         let header = &self.reading.header;
         let workload = WorkloadInfo {
@@ -71,7 +71,7 @@ impl Recorded {
         Report::new(workload, vec![self.run.clone()])
     }
 
-    /// What a page shows of it.
+    /// The recording for a page.
     pub fn seen(&self) -> Option<Recording<'_>> {
         self.history.as_ref().map(|history| Recording { history, rules: &[], explained: &[] })
     }
@@ -80,8 +80,8 @@ impl Recorded {
     pub fn page(&self, name: &str) -> String {
         let report = self.report(name);
         let what = format!("recorded, {}", self.what());
-        let said = self.reading.problems.sentences().collect::<Vec<_>>().join("; ");
-        let note = (!said.is_empty()).then(|| format!("What is wrong with the trace: {said}."));
+        let problems = self.reading.problems.sentences().collect::<Vec<_>>().join("; ");
+        let note = (!problems.is_empty()).then(|| format!("Problems of the trace: {problems}."));
         html::page(&Page {
             what: Some(&what),
             note: note.as_deref(),
@@ -90,7 +90,7 @@ impl Recorded {
         })
     }
 
-    /// On what it was recorded, for how long.
+    /// Describes the machine and the length of the recording.
     pub(crate) fn what(&self) -> String {
         let header = &self.reading.header;
         let cpus = match header.cpus {

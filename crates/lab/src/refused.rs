@@ -1,26 +1,26 @@
-//! What tasks were refused, in words: a warning of the run.
+//! Requests of tasks that were refused, as a warning of the run.
 
 use schedlab_core::{Errno, Policy, Request, TaskId};
 use schedlab_measure::{Refusal, Refusals};
 
-/// So many lines are told.
+/// Maximum number of lines.
 const LINES: usize = 10;
 
-/// What the workload was refused (not a timetable, which is told itself); none if nothing was. The
-/// same to the same task is told once.
+/// Describes the refused requests of the workload (refusals of the timetable are reported
+/// separately). `None`: none was refused. Equal refusals of a task are reported once.
 pub(crate) fn text(refusals: &Refusals, name: impl Fn(TaskId) -> String) -> Option<String> {
-    let mut told: Vec<(&Refusal, u64)> = vec![];
+    let mut distinct: Vec<(&Refusal, u64)> = vec![];
     for refusal in refusals.kept().iter().filter(|refusal| !refusal.from_outside) {
         let key = |other: &Refusal| (other.task, other.request, other.errno);
-        match told.iter_mut().find(|(other, _)| key(other) == key(refusal)) {
+        match distinct.iter_mut().find(|(other, _)| key(other) == key(refusal)) {
             Some((_, times)) => *times += 1,
-            None => told.push((refusal, 1)),
+            None => distinct.push((refusal, 1)),
         }
     }
-    if told.is_empty() {
+    if distinct.is_empty() {
         return None;
     }
-    let mut lines: Vec<String> = told
+    let mut lines: Vec<String> = distinct
         .iter()
         .take(LINES)
         .map(|(refusal, times)| {
@@ -33,26 +33,26 @@ pub(crate) fn text(refusals: &Refusals, name: impl Fn(TaskId) -> String) -> Opti
         })
         .collect();
     let all_kept = refusals.count() == refusals.kept().len() as u64;
-    match told.len().saturating_sub(LINES) {
+    match distinct.len().saturating_sub(LINES) {
         _ if !all_kept => lines.push(format!("and more: {} in all", refusals.count())),
         0 => {}
         more => lines.push(format!("and {more} more")),
     }
-    Some(format!("the kernel refused what tasks asked for:\n  {}", lines.join("\n  ")))
+    Some(format!("the kernel refused requests of tasks:\n  {}", lines.join("\n  ")))
 }
 
-/// The error number, and how the task goes on.
+/// The error number, and how the task continues.
 fn outcome(refusal: &Refusal) -> String {
     let errno = refusal.errno;
     match refusal.request {
-        Request::Policy(_) => format!("{errno}, goes on as {}", refusal.policy.name()),
-        Request::Affinity => format!("{errno}, goes on where it may run"),
+        Request::Policy(_) => format!("{errno}, continues as {}", refusal.policy.name()),
+        Request::Affinity => format!("{errno}, continues where it may run"),
         Request::Group => format!("{errno}, stays in its group"),
         Request::Fork => format!("{errno}, there is no child"),
     }
 }
 
-/// What was asked, when, and why it was not granted.
+/// The request, its time, and the reason for the refusal.
 fn asked(refusal: &Refusal) -> String {
     let what = match refusal.request {
         Request::Policy(policy) => policy.name(),
@@ -62,7 +62,7 @@ fn asked(refusal: &Refusal) -> String {
     };
     let why = match (refusal.request, refusal.errno) {
         (Request::Policy(Policy::Deadline), Errno::Busy) => {
-            ": the bandwidth that may be given out is not enough"
+            ": the available bandwidth is too small"
         }
         (Request::Policy(Policy::Deadline), Errno::Invalid) => {
             ": runtime, deadline or period is out of range"
@@ -71,11 +71,11 @@ fn asked(refusal: &Refusal) -> String {
         | (Request::Affinity | Request::Group, Errno::Busy) => {
             ": a deadline task must be allowed on all CPUs"
         }
-        (Request::Affinity, Errno::Invalid) => ": none of them is on line and its group's",
+        (Request::Affinity, Errno::Invalid) => ": none of them is online and in its group",
         (Request::Fork, Errno::Again) => ": a deadline task cannot fork",
         _ => "",
     };
-    format!("asked for {what} at {:.6} s{why}", refusal.at_ns as f64 / 1e9)
+    format!("requested {what} at {:.6} s{why}", refusal.at_ns as f64 / 1e9)
 }
 
 #[cfg(test)]
@@ -95,10 +95,10 @@ mod tests {
         refuse(1_000_000, 0, true);
         refuse(2_000_000, 1, false);
         refuse(3_000_000, 1, false);
-        let told = text(&seen, |task| format!("t-{}", task.0)).expect("something was refused");
-        assert!(!told.contains("t-0"), "{told}");
-        let line = "t-1: EINVAL, goes on where it may run (asked for other CPUs at 0.002000 s: \
-                    none of them is on line and its group's, and once more)";
-        assert!(told.ends_with(line), "{told}");
+        let warning = text(&seen, |task| format!("t-{}", task.0)).expect("something was refused");
+        assert!(!warning.contains("t-0"), "{warning}");
+        let line = "t-1: EINVAL, continues where it may run (requested other CPUs at 0.002000 s: \
+                    none of them is online and in its group, and once more)";
+        assert!(warning.ends_with(line), "{warning}");
     }
 }

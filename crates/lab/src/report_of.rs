@@ -1,7 +1,8 @@
-//! Makes a run's report of what its observers saw and its machine counted: [`report_of`].
+//! Makes the report of a run from the figures of its observers and the counts of its machine:
+//! [`report_of`].
 //!
-//! The observers of `schedlab-measure` know nothing of reports, and the data of `schedlab-report`
-//! nothing of observers or machines; this is where both are known.
+//! The observers of `schedlab-measure` do not depend on reports, and the data of `schedlab-report`
+//! does not depend on observers or machines. This file connects the two.
 
 use schedlab_core::{GroupId, GroupStats, Request, SchedAttr, TaskId, Tunable};
 use schedlab_machine::costs::{Energy, Overhead, Overheads};
@@ -15,84 +16,84 @@ use schedlab_report::data::{
     Totals, TunableValue, ratio,
 };
 
-/// What the workload knows of a task.
+/// Facts about a task from the workload.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskInfo {
-    /// Its name, e.g. `A-0`.
+    /// Name, e.g. `A-0`.
     pub name: String,
-    /// What it is an instance of, e.g. `A`.
+    /// Key of which it is an instance, e.g. `A`.
     pub key: String,
-    /// Its group as a path; empty = the root.
+    /// Path of its group. Empty: the root.
     pub group: String,
-    /// What is in force.
+    /// Scheduling attributes in force.
     pub attr: SchedAttr,
-    /// Loops of its program that it has finished.
+    /// Number of completed loops of its program.
     pub loops_finished: u64,
-    /// Rounds that it has finished of those of its program's phases that have loops of their own.
+    /// Number of completed rounds of its program's phases that have loops of their own.
     pub loop_rounds: u64,
-    /// How often it has come to a timer.
+    /// Number of times that it reached a timer.
     pub periods: u64,
-    /// How often that had expired before.
+    /// Number of times that the timer had already expired.
     pub missed_periods: u64,
 }
 
 impl TaskInfo {
-    /// Pieces of work that it has done, if it has `ended` or not.
+    /// Number of completed jobs. `ended`: whether the task has ended.
     fn jobs(&self, ended: bool) -> u64 {
         let rounds = if self.loop_rounds > 0 { self.loop_rounds } else { self.loops_finished };
         rounds.max(u64::from(ended))
     }
 }
 
-/// What is known of a control group; the first has number 1.
+/// Facts about a control group. The first has number 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GroupInfo {
-    /// Its path.
+    /// Path.
     pub path: String,
-    /// What the scheduler says of its quota; none if it has no quotas.
+    /// The scheduler's figures of its quota. `None`: the scheduler has no quotas.
     pub stats: Option<GroupStats>,
 }
 
-/// What a [`RunReport`] is made from.
+/// Data from which a [`RunReport`] is made.
 #[derive(Debug)]
 pub struct RunInputs<'a> {
-    /// Under what.
+    /// The scheduler.
     pub scheduler: SchedulerInfo,
-    /// On what.
+    /// The machine.
     pub machine: MachineInfo,
     /// The scheduler's tunables.
     pub tunables: &'a [Tunable],
-    /// The seed of what was random.
+    /// Seed of everything random.
     pub seed: Option<u64>,
-    /// How the run ended.
+    /// End of the run.
     pub end: RunEnd,
-    /// What the machine counted.
+    /// Counts of the machine.
     pub counts: Counts,
-    /// What its kernel's time went into; none on an idealised machine.
+    /// Time in the kernel, by cause. `None`: the machine is idealised.
     pub overheads: Option<Overheads>,
-    /// What it drew; none if nothing is known of its power.
+    /// Energy used. `None`: the power of the machine is unknown.
     pub energy: Option<Energy>,
-    /// All tasks, by number. Those beyond the end are given names.
+    /// All tasks, by number. Tasks beyond the end of the list get generated names.
     pub tasks: &'a [TaskInfo],
-    /// All groups but the root, by number, from 1 on.
+    /// All groups except the root, by number, from 1.
     pub groups: &'a [GroupInfo],
-    /// The observer of their CPU time, after the run is finished.
+    /// The observer of the groups' CPU time, after the run.
     pub group_usage: Option<&'a GroupUsage>,
-    /// The observer, after the run is finished.
+    /// The observer of statistics, after the run.
     pub stats: &'a Stats,
-    /// The observer, after the run is finished, if it was there.
+    /// The observer of fairness, after the run, if there was one.
     pub fairness: Option<&'a Fairness>,
-    /// What tasks were refused, if that was observed.
+    /// Refused requests of tasks, if they were observed.
     pub refusals: Option<&'a Refusals>,
-    /// What was recorded, if it was.
+    /// Recorded slices, if there are any.
     pub slices: Option<Vec<Slice>>,
-    /// What was recorded, if it was.
+    /// Recorded spans, if there are any.
     pub spans: Option<Vec<Span>>,
 }
 
 impl<'a> RunInputs<'a> {
-    /// Of a schedule that was not simulated, but recorded: who had which CPU is known, and nothing
-    /// of tunables, ticks, costs and groups. `model` is what its machine is called.
+    /// Data of a recorded schedule. It has the task on each CPU, but no tunables, ticks, costs and
+    /// groups. `model`: name of the machine.
     pub fn of_recorded(
         scheduler: SchedulerInfo,
         (cpus, model): (u32, &str),
@@ -121,7 +122,7 @@ impl<'a> RunInputs<'a> {
     }
 }
 
-/// Puts a run's report together.
+/// Makes the report of a run.
 pub fn report_of(inputs: RunInputs<'_>) -> RunReport {
     let RunInputs { stats, fairness, .. } = inputs;
     let tasks = task_figures(inputs.tasks, stats, fairness, inputs.refusals);
@@ -318,8 +319,8 @@ fn key_figures(tasks: &[TaskFigures], stats: &Stats) -> Vec<KeyFigures> {
         latency.max_ns = latency.max_ns.max(task.latency_max_ns);
     }
     for (number, key) in keys.iter_mut().enumerate() {
-        // What was counted under the key while the run went on, unless tasks that were forked since
-        // have keys of their own.
+        // Counted under the key during the run, unless tasks that were forked since have keys of
+        // their own.
         match stats.keys().get(number) {
             Some(did) if did.latency.count == key.wakeup_latency.count => {
                 key.wakeup_latency = match &did.histogram {
@@ -420,7 +421,7 @@ fn refusal_row(refusal: &Refusal) -> RefusalRow {
     }
 }
 
-/// What was asked for a task, in a word.
+/// Kind of a refused request, in a word.
 pub(crate) fn asked(request: Request) -> &'static str {
     match request {
         Request::Policy(policy) => policy.name(),

@@ -19,7 +19,7 @@ pub enum Feature {
     Smt,
     /// Several memory nodes.
     Numa,
-    /// CPUs that go off line.
+    /// CPUs that go offline.
     Hotplug,
     /// Tasks that are bound to CPUs.
     Affinity,
@@ -54,7 +54,7 @@ impl Expects {
     /// Adds `NAME=VALUE`.
     ///
     /// # Errors
-    /// There is no such feature to be asked for.
+    /// There is no such feature.
     pub fn add(&mut self, name: &str, value: &str) -> Result<(), String> {
         let wrong = |what: String| format!("expects {name}={value}: {what}");
         match name {
@@ -67,7 +67,8 @@ impl Expects {
             }
             _ => {
                 let feature = FEATURES.iter().find(|(known, _)| *known == name);
-                let feature = feature.ok_or_else(|| wrong(format!("there are {KNOWN}")))?.1;
+                let feature =
+                    feature.ok_or_else(|| wrong(format!("the assumptions are {KNOWN}")))?.1;
                 match value {
                     "no" | "false" => self.without.push(feature),
                     _ => return Err(wrong(format!("write {name}=no"))),
@@ -103,17 +104,17 @@ fn range(text: &str) -> Option<RangeInclusive<u32>> {
     (first <= last).then_some(first..=last)
 }
 
-/// Adds `NAME=N` to what is promised.
+/// Adds `NAME=N` to the promises.
 ///
 /// # Errors
-/// Nofeature of the kind can be promised.
+/// There is no such promise.
 pub fn promise(promises: &mut Promises, name: &str, value: &str) -> Result<(), String> {
     let wrong = |what: String| format!("promise {name}={value}: {what}");
     let place = match name {
         "wait_ns" => &mut promises.wait_ns,
         "idle_ns" => &mut promises.idle_beside_waiting_ns,
         "hog_spread_ns" => &mut promises.hog_spread_ns,
-        _ => return Err(wrong(format!("there are {PROMISES}"))),
+        _ => return Err(wrong(format!("the promises are {PROMISES}"))),
     };
     let ns = value.parse().ok().filter(|&ns| ns > 0);
     *place = Some(ns.ok_or_else(|| wrong(format!("write a time in ns, {name}=100000000")))?);
@@ -126,17 +127,19 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_for_or_promised_is_refused() {
-        let wrong = |name, value| Expects::default().add(name, value).expect_err("it is wrong");
+        let wrong = |name, value| {
+            Expects::default().add(name, value).expect_err("the assumption is invalid")
+        };
         assert!(wrong("cpus", "0").contains("expects cpus=0: write a number or a range"));
         assert!(wrong("cpus", "4..2").contains("4 or 1..4"));
         assert!(wrong("cpus", "many").contains("4 or 1..4"));
         assert!(wrong("cpus", "99999999999").contains("4 or 1..4"));
         assert!(wrong("smt", "yes").contains("write smt=no"));
-        assert!(wrong("cpu", "1").contains("there are cpus=4"));
+        assert!(wrong("cpu", "1").contains("the assumptions are cpus=4"));
         let wrong =
             |name, value| promise(&mut Promises::default(), name, value).expect_err("wrong");
         assert!(wrong("wait_ns", "5ms").contains("write a time in ns, wait_ns=100000000"));
         assert!(wrong("wait_ns", "0").contains("a time in ns"));
-        assert!(wrong("wait", "5").contains("there are wait_ns=N"));
+        assert!(wrong("wait", "5").contains("the promises are wait_ns=N"));
     }
 }

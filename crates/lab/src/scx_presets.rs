@@ -1,7 +1,8 @@
-//! What user space sets and calls before it attaches well-known policies: `crates/lab/presets`.
+//! Settings and calls of the user space of well-known policies before it attaches them:
+//! `crates/lab/presets`.
 //!
-//! Written from what is known of the policies' own loaders, from recollection: each file says so. A
-//! variable or a program that an object does not have is passed over, since releases differ.
+//! The files were written from recollection of the policies' own loaders, and state this. Variables
+//! and programs that an object lacks are skipped, since releases differ.
 
 use schedlab_scx::{Image, Setting};
 use serde::Deserialize;
@@ -17,17 +18,17 @@ const FILES: [(&str, &str); 6] = [
     ("tickless", include_str!("../presets/tickless.toml")),
 ];
 
-/// What is set: a number, or what the machine has of something.
+/// A value: a number, or a property of the machine.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(untagged)]
 enum Value {
     Number(i64),
     Truth(bool),
-    /// `cpus`: how many CPUs it has. `each`, of a call: once for each CPU.
+    /// `cpus`: number of CPUs. `each`, as an argument of a call: one call for each CPU.
     Word(String),
 }
 
-/// A program that is called.
+/// A program to call.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Call {
@@ -39,11 +40,11 @@ struct Call {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
-    /// `ops.name`, without what stands behind a `_` or a `.`.
+    /// `ops.name`, without the part behind a `_` or a `.`.
     policy: String,
-    /// What it is for.
+    /// Purpose.
     pub about: String,
-    /// Where it is known from.
+    /// Origin of the information.
     pub source: String,
     #[serde(default)]
     set: BTreeMap<String, Value>,
@@ -59,11 +60,11 @@ impl Preset {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '.']))
         };
         let (policy, text) = FILES.iter().find(is_it)?;
-        // A test reads each of them.
+        // A test parses each of them.
         toml::from_str(text).ok().filter(|preset: &Preset| preset.policy == *policy)
     }
 
-    /// What it sets of an image for a machine of so many CPUs.
+    /// Settings for `image` on a machine with `cpus` CPUs.
     pub fn settings(&self, image: &Image, cpus: u32) -> Vec<Setting> {
         let is_there = |name: &str| {
             name.starts_with("ops.") || image.variables.iter().any(|it| it.name == name)
@@ -80,7 +81,7 @@ impl Preset {
         set.collect()
     }
 
-    /// What it calls of an image on a machine of so many CPUs.
+    /// Calls for `image` on a machine with `cpus` CPUs.
     pub fn calls(&self, image: &Image, cpus: u32) -> Vec<(String, Vec<i32>)> {
         let mut calls = vec![];
         for call in self.call.iter().filter(|call| image.program(&call.function).is_ok()) {

@@ -1,5 +1,4 @@
-//! Scripts of user halves, in TOML: `--scx-user FILE.toml`. What may stand in them is described in
-//! `docs/scx.md`.
+//! Scripts of user halves, in TOML: `--scx-user FILE.toml`. `docs/scx.md` describes their contents.
 
 use crate::compressed;
 use schedlab_scx::user_half::script::{
@@ -8,27 +7,28 @@ use schedlab_scx::user_half::script::{
 use std::path::Path;
 use toml::Table;
 
-/// The largest script that is read, bytes.
+/// Maximum size of a script, bytes.
 const SIZE_MAX: u64 = 16 << 20;
 
-/// The shortest period, ns.
+/// Minimum period, ns.
 const PERIOD_MIN: u64 = 1_000;
 
 /// Reads a script.
 ///
 /// # Errors
-/// The file cannot be read, or is no script: the file, the place in it, what would be right.
+/// The file cannot be read, or is not a script. The message names the file, the place in it, and
+/// what would be right.
 pub fn read(path: &Path) -> Result<Script, String> {
     let file = path.display().to_string();
     let bytes = compressed::read(path, SIZE_MAX).map_err(|error| format!("{file}: {error}"))?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("{file}: it is no text in UTF-8"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{file}: it is not UTF-8 text"))?;
     parse(&file, &text)
 }
 
-/// The script in `text`; `file` is its name for messages.
+/// Parses the script in `text`. Messages refer to it as `file`.
 ///
 /// # Errors
-/// As of [`read`].
+/// As for [`read`].
 pub fn parse(file: &str, text: &str) -> Result<Script, String> {
     let table: Table = toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
     script(&table).map_err(|what| format!("{file}: {what}"))
@@ -41,7 +41,7 @@ fn script(table: &Table) -> Result<Script, String> {
     if let Some(about) = table.get("about")
         && !about.is_str()
     {
-        return Err(format!("about: it is a text, not {}", kind(about)));
+        return Err(format!("about: it must be a text, not {}", kind(about)));
     }
     let mut script = Script { cpu: number("", table, "cpu")?.unwrap_or(0), ..Script::default() };
     let lists =
@@ -63,7 +63,7 @@ fn script(table: &Table) -> Result<Script, String> {
     Ok(script)
 }
 
-/// What a value is, for messages.
+/// Type of a value, for messages.
 fn kind(value: &toml::Value) -> String {
     match value.type_str() {
         word @ ("integer" | "array") => format!("an {word}"),
@@ -75,7 +75,7 @@ fn within(place: &str, name: &str) -> String {
     if place.is_empty() { name.into() } else { format!("{place}: {name}") }
 }
 
-/// Nothing else stands in a table.
+/// Checks that a table has only these keys.
 fn known(place: &str, table: &Table, names: &[&str]) -> Result<(), String> {
     match table.keys().find(|key| !names.contains(&key.as_str())) {
         None => Ok(()),
@@ -83,7 +83,7 @@ fn known(place: &str, table: &Table, names: &[&str]) -> Result<(), String> {
             let near = schedlab_scx::error::nearest(key, names.iter().copied());
             let near = near.map_or(String::new(), |near| format!(" did you mean {near}?"));
             let names = names.join(", ");
-            Err(format!("{}: there is no such thing;{near} there are {names}", within(place, key)))
+            Err(format!("{}: there is no such key;{near} the keys are {names}", within(place, key)))
         }
     }
 }
@@ -92,9 +92,11 @@ fn text<'a>(place: &str, table: &'a Table, name: &str) -> Result<Option<&'a str>
     match table.get(name) {
         None => Ok(None),
         Some(toml::Value::String(text)) => Ok(Some(text)),
-        Some(other) => {
-            Err(format!("{}: it is a text in quotes, not {}", within(place, name), kind(other)))
-        }
+        Some(other) => Err(format!(
+            "{}: it must be a text in quotes, not {}",
+            within(place, name),
+            kind(other)
+        )),
     }
 }
 
@@ -107,9 +109,11 @@ fn number(place: &str, table: &Table, name: &str) -> Result<Option<u32>, String>
         None => Ok(None),
         Some(toml::Value::Integer(number)) => match u32::try_from(*number) {
             Ok(number) => Ok(Some(number)),
-            Err(_) => Err(format!("{}: {number} is no number of a CPU", within(place, name))),
+            Err(_) => Err(format!("{}: {number} is not the number of a CPU", within(place, name))),
         },
-        Some(other) => Err(format!("{}: it is a number, not {}", within(place, name), kind(other))),
+        Some(other) => {
+            Err(format!("{}: it must be a number, not {}", within(place, name), kind(other)))
+        }
     }
 }
 
@@ -161,7 +165,7 @@ fn value(place: &str, given: &toml::Value) -> Result<Value, String> {
 fn sets(place: &str, given: Option<&toml::Value>) -> Result<Vec<Located<Assignment>>, String> {
     let Some(given) = given else { return Ok(vec![]) };
     let toml::Value::Table(table) = given else {
-        return Err(format!("{place}: it is a table, NAME = VALUE, not {}", kind(given)));
+        return Err(format!("{place}: it must be a table, NAME = VALUE, not {}", kind(given)));
     };
     let mut sets = vec![];
     for (name, given) in table {
@@ -196,7 +200,7 @@ fn sets(place: &str, given: Option<&toml::Value>) -> Result<Vec<Located<Assignme
     Ok(sets)
 }
 
-/// The tables of a list with their places: `[[entry]]` 2.
+/// Tables of a list with their places: `[[entry]]` 2.
 fn tables<'a>(
     place: &str,
     table: &'a Table,
@@ -269,9 +273,9 @@ fn action(place: &str, table: &Table) -> Result<Action, String> {
     let (every, at) = (time(place, table, "every")?, time(place, table, "at")?);
     let (from, until) = (time(place, table, "from")?, time(place, table, "until")?);
     let when = match (every, at) {
-        (Some(_), Some(_)) => return Err(format!("{place}: either every or at, not both")),
+        (Some(_), Some(_)) => return Err(format!("{place}: give either every or at, not both")),
         (None, None) => {
-            return Err(format!("{place}: it says neither every = \"100ms\" nor at = \"1s\""));
+            return Err(format!("{place}: it has neither every = \"100ms\" nor at = \"1s\""));
         }
         (Some(every), _) if every < PERIOD_MIN => {
             return Err(format!("{}: a period is 1us or longer", within(place, "every")));
@@ -324,7 +328,7 @@ fn action(place: &str, table: &Table) -> Result<Action, String> {
     }
     if statements.is_empty() {
         let all = ACTION[5..].join(", ");
-        return Err(format!("{place}: nothing is done; there are {all}"));
+        return Err(format!("{place}: there is no action; give one of {all}"));
     }
     Ok(Action { when, only_if, statements })
 }
@@ -352,7 +356,9 @@ mod tests {
         let names: Vec<&str> = script.set.iter().map(|set| set.item.name.as_str()).collect();
         assert_eq!(names, ["map.queue.max_entries", "ops.flags", "slice_ns"]);
         assert_eq!(script.before[0].place, "[[entry]] 1");
-        let Statement::Call(call) = &script.before[1].item else { panic!("it is a call") };
+        let Statement::Call(call) = &script.before[1].item else {
+            panic!("the statement is a call")
+        };
         assert_eq!(call.args, Value::List(vec![Value::Number(1), Value::Number(-1)]));
         let [first, second] = script.actions.as_slice() else { panic!("two actions") };
         let when = Timing { first_ns: 0, every_ns: Some(100_000_000), until_ns: 1_000_000_000 };
@@ -363,23 +369,24 @@ mod tests {
 
     #[test]
     fn what_is_no_script_is_refused_with_its_place() {
-        let wrong = |text: &str| parse("u.toml", text).expect_err("it is wrong");
+        let wrong = |text: &str| parse("u.toml", text).expect_err("the script is invalid");
         assert!(wrong("x =").contains("u.toml: TOML parse error at line 1"));
         let far = wrong("st = 1");
-        assert!(far.starts_with("u.toml: st: there is no such thing; did you mean set?"), "{far}");
-        assert!(wrong("set = 1").contains("set: it is a table, NAME = VALUE, not an integer"));
+        assert!(far.starts_with("u.toml: st: there is no such key; did you mean set?"), "{far}");
+        assert!(wrong("set = 1").contains("set: it must be a table, NAME = VALUE, not an integer"));
         assert!(wrong("[set]\nx = 1.5").contains("set: x: a float; a value is a whole number"));
-        assert!(wrong("cpu = -1").contains("cpu: -1 is no number of a CPU"));
-        assert!(wrong("cpu = \"a\"").contains("cpu: it is a number, not a string"));
-        assert!(wrong("about = 1").contains("about: it is a text"));
+        assert!(wrong("cpu = -1").contains("cpu: -1 is not the number of a CPU"));
+        assert!(wrong("cpu = \"a\"").contains("cpu: it must be a number, not a string"));
+        assert!(wrong("about = 1").contains("about: it must be a text"));
         assert!(wrong("[entry]\nmap = \"a\"").contains("entry: write [[entry]], a table for each"));
         assert!(wrong("[[entry]]\nkey = 1").contains("[[entry]] 1: map is missing"));
         assert!(
-            wrong("[[entry]]\nmap = 1").contains("map: it is a text in quotes, not an integer")
+            wrong("[[entry]]\nmap = 1")
+                .contains("map: it must be a text in quotes, not an integer")
         );
         assert!(wrong("[[call]]\nprogam = \"a\"").contains("did you mean program?"));
         let action = |text: &str| wrong(&format!("[[action]]\n{text}"));
-        assert!(action("").contains("[[action]] 1: it says neither every"));
+        assert!(action("").contains("[[action]] 1: it has neither every"));
         assert!(action("every = 5").contains("write a time in quotes"));
         assert!(action("every = \"5\"").contains("write a time in quotes"));
         assert!(action("every = \"-5ms\"").contains("write a time in quotes"));
@@ -387,10 +394,10 @@ mod tests {
         assert!(action("every = \"99999999999999s\"").contains("is too long"));
         assert!(action("every = \"1ms\"\nat = \"1ms\"").contains("either every or at"));
         assert!(action("at = \"1ms\"\nfrom = \"0s\"").contains("go with every"));
-        assert!(action("at = \"1ms\"").contains("nothing is done; there are set, write"));
+        assert!(action("at = \"1ms\"").contains("there is no action; give one of set, write"));
         assert!(action("at = \"1ms\"\nread = \"a\"").contains("write a list of texts"));
         assert!(action("at = \"1ms\"\nwrite = 5").contains("write a list of tables"));
-        assert!(action("at = \"1ms\"\nset = [1]").contains("set: it is a table"));
+        assert!(action("at = \"1ms\"\nset = [1]").contains("set: it must be a table"));
         let send = "at = \"1ms\"\nsend = [{ map = \"a\" }]";
         assert!(action(send).contains("[[action]] 1: send 1: value is missing"));
     }

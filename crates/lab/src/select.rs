@@ -1,70 +1,16 @@
-//! Which schedulers there are, which are meant by a name, and which can run a machine and a load.
+//! Schedulers by name: lists of them, and the schedulers that a user's names select.
 
-use crate::error::Error;
-use crate::scx;
-use crate::settings::{Axis, KINDS, Setting, in_brackets};
-use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{BuildConfig, Entry, Origin, Policy, Release, Scheduler, Tunable};
+pub use crate::choice::{Choice, Chosen, Needs};
+pub use crate::error::UnknownScheduler;
+use crate::scheduler_names::{whole_names, with_settings};
+use crate::scx::{policy, spec};
+use crate::settings::Setting;
+use schedlab_core::{Entry, Origin, Release};
 use schedlab_sched::nearest::{Nearest, nearest};
 use schedlab_sched::registry::{self, LookupError};
 use schedlab_workload::close_names;
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::fmt;
-use std::sync::Arc;
 
-/// One release of one scheduler, chosen to be run.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    /// The scheduler.
-    pub entry: Cow<'static, Entry>,
-    /// The release.
-    pub release: Cow<'static, Release>,
-    /// The policy that it is, if it was loaded from a file.
-    pub(crate) policy: Option<Arc<scx::Policy>>,
-}
-
-impl PartialEq for Choice {
-    fn eq(&self, other: &Choice) -> bool {
-        self.entry.name == other.entry.name
-            && self.release.version == other.release.version
-            && self.policy == other.policy
-    }
-}
-
-impl Eq for Choice {}
-
-impl fmt::Display for Choice {
-    /// As users write it: `cfs@2.6.24`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = format!("{}@{}", self.entry.name, self.release.version);
-        f.pad(&name)
-    }
-}
-
-/// What a machine and a workload ask of a scheduler.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Needs {
-    /// CPUs.
-    pub cpus: u32,
-    /// Ticks a second; none = whatever the release's usual build had.
-    pub hz: Option<u32>,
-    /// Policies that tasks have at some time.
-    pub policies: Vec<Policy>,
-    /// Task groups other than the root.
-    pub groups: bool,
-    /// Groups with a limit to their CPU time.
-    pub limits: bool,
-    /// Affinity: tasks that may not run everywhere.
-    pub affinity: bool,
-}
-
-/// A name that leads to no scheduler.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct UnknownScheduler(String);
-
-/// Every scheduler in its default release, in the order in which Linux had them.
+/// All schedulers in their default releases, in the order in which Linux had them.
 pub fn defaults() -> Vec<Choice> {
     let first = |entry: &&'static Entry| Choice::of(entry, &entry.releases[0]);
     registry::ALL.iter().map(first).collect()
@@ -75,22 +21,22 @@ pub fn linux() -> Vec<Choice> {
     of_origin(Origin::Linux)
 }
 
-/// The main line: what most machines ran, from 2.4 on, and what it was compared with: 2.4, the O(1)
-/// scheduler of 2.6, CFS, BFS, EEVDF. Each in its default release.
+/// The main line: what most machines ran since 2.4, and its main rival. These are 2.4, the O(1)
+/// scheduler of 2.6, CFS, BFS and EEVDF, each in its default release.
 pub fn main_line() -> Vec<Choice> {
     let is_of_it = |choice: &Choice| MAIN_LINE.contains(&choice.entry.name.as_ref());
     linux().into_iter().filter(is_of_it).collect()
 }
 
-/// The newest of the main line: what a recent kernel runs.
+/// The newest scheduler of the main line, which recent kernels run.
 pub fn newest() -> Option<Choice> {
     main_line().pop()
 }
 
-/// The names of the main line.
+/// Names of the main line.
 const MAIN_LINE: [&str; 5] = ["o_n", "o_1", "cfs", "bfs", "eevdf"];
 
-/// The policies of the textbooks, each in its default form.
+/// The textbook policies, each in its default form.
 pub fn textbook() -> Vec<Choice> {
     of_origin(Origin::Textbook)
 }
@@ -99,7 +45,7 @@ fn of_origin(origin: Origin) -> Vec<Choice> {
     defaults().into_iter().filter(|choice| choice.entry.origin == origin).collect()
 }
 
-/// Every release of every scheduler.
+/// All releases of all schedulers.
 pub fn all() -> Vec<Choice> {
     let of = |entry: &&'static Entry| {
         let entry: &'static Entry = entry;
@@ -111,14 +57,14 @@ pub fn all() -> Vec<Choice> {
 /// Finds `cfs` or `cfs@2.6.24`, first among `own`.
 ///
 /// # Errors
-/// Says what was not found, and what there is.
+/// The name is unknown. The message lists the known names.
 fn find_among(name: &str, own: &[Choice]) -> Result<Choice, UnknownScheduler> {
     let is_called = |choice: &&Choice| choice.entry.is_called(&choice.release, name);
     own.iter().find(is_called).cloned().map_or_else(|| find(name), Ok)
 }
 
-/// The scheduler of a kernel of this release: `eevdf@6.18` of `6.18.3-lab`; of those that are here
-/// the nearest.
+/// The scheduler of a kernel release: `eevdf@6.18` for `6.18.3-lab`. Of the implemented releases,
+/// the nearest is taken.
 pub fn of_kernel(release: &str) -> Option<String> {
     let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
     let numbers: Vec<u32> =
@@ -146,13 +92,13 @@ pub fn of_kernel(release: &str) -> Option<String> {
 /// Finds `cfs` or `cfs@2.6.24`.
 ///
 /// # Errors
-/// Says what was not found, and what there is.
+/// The name is unknown. The message lists the known names.
 pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
-    if scx::is_spec(name) {
-        let (choice, set) = scx::choose(name).map_err(UnknownScheduler)?;
+    if spec::is_spec(name) {
+        let (choice, set) = policy::choose(name).map_err(UnknownScheduler)?;
         return match set.is_empty() {
             true => Ok(choice),
-            false => scx::fixed(&choice, &set).map_err(UnknownScheduler),
+            false => policy::fixed(&choice, &set).map_err(UnknownScheduler),
         };
     }
     match registry::find(name) {
@@ -195,135 +141,21 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
     }
 }
 
-/// A scheduler that a user asked for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Chosen {
-    /// Which.
-    pub choice: Choice,
-    /// Whether by its own name, rather than as one of many.
-    pub named: bool,
-    /// What is set for it alone: `eevdf[DELAY_DEQUEUE=0]`, or `eevdf:DELAY_DEQUEUE=0`.
-    pub set: Vec<Setting>,
-    /// It was named so again: it is run once all the same.
-    pub again: bool,
-}
-
-impl fmt::Display for Chosen {
-    /// As users write it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.choice, in_brackets(&self.set))
-    }
-}
-
-/// Where in `text` a scheduler's name ends and its settings begin, if it has any.
-fn settings_at(text: &str) -> Option<usize> {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '.' | '-');
-    let at = text.find(['[', ':'])?;
-    (at > 0 && text[..at].chars().all(is_name)).then_some(at)
-}
-
-/// `eevdf[DELAY_DEQUEUE=0,base_slice_ns=3000000]` or `eevdf:DELAY_DEQUEUE=0,base_slice_ns=3ms` as
-/// the name and what is set; without either nothing is.
-fn with_settings(name: &str) -> Result<(&str, Vec<Setting>), UnknownScheduler> {
-    let Some(at) = settings_at(name) else {
-        if name.contains('=') {
-            return Err(UnknownScheduler(format!(
-                "{name}: whose setting is this? It stands behind a scheduler's name and a colon, \
-                 as in cfs:{name}; --set {name} holds for all"
-            )));
-        }
-        return Ok((name, vec![]));
-    };
-    let (bare, rest) = (&name[..at], &name[at + 1..]);
-    let wrong = |what: &str| {
-        UnknownScheduler(format!(
-            "{name}: {what}; write it as {bare}:NAME=VALUE,... or {bare}[NAME=VALUE,...]"
-        ))
-    };
-    let inner = if name[at..].starts_with('[') {
-        rest.strip_suffix(']').ok_or_else(|| wrong("there is no ] at the end"))?
-    } else {
-        rest
-    };
-    let mut set: Vec<Setting> = vec![];
-    for setting in inner.split(',').map(str::trim) {
-        if !setting.contains('=') {
-            let list = match set.last() {
-                Some(last) if !setting.is_empty() => format!(
-                    " (several values make columns by --set {}={},{setting})",
-                    last.name(),
-                    last.value()
-                ),
-                _ => String::new(),
-            };
-            return Err(wrong(&format!("a setting has no =: \"{setting}\"{list}")));
-        }
-        let setting = Setting::parse(setting).map_err(|what| wrong(&what))?;
-        if set.iter().any(|other| other.name() == setting.name()) {
-            return Err(wrong(&format!("{} is set twice", setting.name())));
-        }
-        set.push(setting);
-    }
-    Ok((bare, set))
-}
-
-/// Whether `part`, which stands behind a comma, goes on with the settings of the scheduler before
-/// it: `b=2` of `cfs:a=1,b=2`, and not `o_1:a=1`.
-fn goes_on(part: &str) -> bool {
-    let part = part.trim();
-    let Some(equals) = part.find('=') else {
-        // A value of a list, which does not belong there: said where settings are read.
-        return part.starts_with(|c: char| c.is_ascii_digit());
-    };
-    match settings_at(part).filter(|at| *at < equals) {
-        None => true,
-        Some(at) => KINDS.contains(&&part[..at]) && part[at..].starts_with(':'),
-    }
-}
-
-/// The names in `names`, of which those with settings may have been cut at the commas in them.
-pub fn whole_names(names: &[impl AsRef<str>]) -> Vec<String> {
-    let mut whole: Vec<String> = vec![];
-    for name in names {
-        let name = name.as_ref();
-        match whole.last_mut() {
-            Some(last) if is_open(last, name) => {
-                last.push(',');
-                last.push_str(name);
-            }
-            _ => whole.push(name.into()),
-        }
-    }
-    whole
-}
-
-/// Whether `part` belongs to the settings of `name`, before it.
-fn is_open(name: &str, part: &str) -> bool {
-    if scx::is_spec(name) {
-        return scx::is_open(name);
-    }
-    match settings_at(name).map(|at| &name[at..]) {
-        Some(settings) if settings.starts_with('[') => !settings.contains(']'),
-        Some(_) => goes_on(part),
-        None => false,
-    }
-}
-
-/// The schedulers that `names` stand for, each once, in the order in which they are named: names
-/// and releases, `main`, `linux`, `textbook` or `all`. One that is given settings of its own is
-/// another than without.
+/// Returns the schedulers that `names` select, each once, in the order in which they are named. A
+/// name is a scheduler with or without a release, `main`, `linux`, `textbook` or `all`. Schedulers
+/// with different settings count as different.
 ///
 /// # Errors
-/// The first name that means nothing.
+/// The first name that is unknown.
 pub fn choose(names: &[impl AsRef<str>]) -> Result<Vec<Chosen>, UnknownScheduler> {
     choose_among(names, &[])
 }
 
-/// The same, where names may also be of `own`: schedulers of the caller's own, which stand before
-/// those of the registry.
+/// Like [`choose`], but names may also refer to `own`: schedulers of the caller, which take
+/// precedence over the registry.
 ///
 /// # Errors
-/// The first name that means nothing.
+/// The first name that is unknown.
 pub fn choose_among(
     names: &[impl AsRef<str>],
     own: &[Choice],
@@ -340,8 +172,8 @@ pub fn choose_among(
         None => chosen.push(Chosen { choice, named, set: set.to_vec(), again: false }),
     };
     for name in whole_names(names) {
-        if scx::is_spec(&name) {
-            let (choice, set) = scx::choose(&name).map_err(UnknownScheduler)?;
+        if spec::is_spec(&name) {
+            let (choice, set) = policy::choose(&name).map_err(UnknownScheduler)?;
             add(choice, true, &set);
             continue;
         }
@@ -362,361 +194,11 @@ pub fn choose_among(
             add(choice, named, &set);
         }
     }
-    scx::tell_apart(&mut chosen);
+    policy::distinguish(&mut chosen);
     Ok(chosen)
 }
 
-/// So many columns at most come of several values; each has a run or more.
-pub const COLUMNS_MAX: usize = 256;
-
-/// Each of `chosen` with each combination of the values of `axes` (of the first axis the values
-/// change last), so far as it has such tunables; with notes about those that have not. What is set
-/// for one alone counts before what is set for all.
-///
-/// # Errors
-/// There would be too many columns; nobody, or not the one for which it is set, has the tunable.
-pub fn columns(
-    chosen: Vec<Chosen>,
-    axes: &[Axis],
-    tunables: impl Fn(&Choice) -> Vec<Tunable>,
-) -> Result<(Vec<Chosen>, Vec<String>), Error> {
-    let axes: Vec<&Axis> = axes.iter().filter(|axis| axis.common().is_none()).collect();
-    let of_one = axes.iter().map(|axis| axis.values.len()).product::<usize>();
-    let sets_tunables = |set: &[Setting]| set.iter().any(|it| it.tunable().is_some());
-    if axes.is_empty() && !chosen.iter().any(|one| sets_tunables(&one.set)) {
-        return Ok((chosen, vec![]));
-    }
-    if !axes.is_empty() && of_one.saturating_mul(chosen.len()) > COLUMNS_MAX {
-        let lists: Vec<String> =
-            axes.iter().map(|it| format!("{} values of {}", it.values.len(), it.name)).collect();
-        return Err(Error::Plan(format!(
-            "--set: {} make {} columns with {}; there can be {COLUMNS_MAX}: give fewer values",
-            lists.join(" times "),
-            of_one.saturating_mul(chosen.len()),
-            match chosen.len() {
-                1 => "one scheduler".into(),
-                many => format!("{many} schedulers"),
-            }
-        )));
-    }
-    let mut all: Vec<Chosen> = vec![];
-    // Who has no such tunable, by tunable.
-    let mut without: Vec<(String, Vec<Choice>)> = vec![];
-    let mut asked: Vec<Choice> = vec![];
-    for one in chosen {
-        let known: Vec<Cow<'static, str>> =
-            tunables(&one.choice).iter().map(|tunable| tunable.name.clone()).collect();
-        let lacks = |setting: &Setting| {
-            setting.tunable().is_some_and(|(name, _)| !known.iter().any(|known| known == name))
-        };
-        asked.push(one.choice.clone());
-        if let Some(unknown) = one.set.iter().find(|setting| lacks(setting)) {
-            let name = unknown.name();
-            if one.named {
-                return Err(Error::Plan(unknown_tunable(
-                    &name,
-                    std::slice::from_ref(&one.choice),
-                    &[known],
-                )));
-            }
-            lacking(&mut without, name, one.choice.clone());
-            continue;
-        }
-        let mut combined = vec![one.set.clone()];
-        for axis in &axes {
-            // What is set for it alone is no choice any more.
-            if one.set.iter().any(|setting| setting.name() == axis.name) {
-                continue;
-            }
-            let mut values: Vec<&Option<Setting>> = axis.values.iter().collect();
-            if axis.values.iter().flatten().any(lacks) {
-                lacking(&mut without, axis.name.clone(), one.choice.clone());
-                values.retain(|value| value.is_none());
-            }
-            let with = |set: &Vec<Setting>| {
-                let with = |value: &&Option<Setting>| set.iter().cloned().chain((*value).clone());
-                values.iter().map(|value| with(value).collect()).collect::<Vec<Vec<Setting>>>()
-            };
-            combined = combined.iter().flat_map(with).collect();
-        }
-        for set in combined {
-            let is_there = |other: &Chosen| other.choice == one.choice && other.set == set;
-            if !all.iter().any(is_there) {
-                all.push(Chosen { set, ..one.clone() });
-            }
-        }
-    }
-    let mut notes = vec![];
-    for (name, choices) in &without {
-        if asked.iter().all(|choice| choices.contains(choice)) {
-            let known: Vec<Vec<Cow<'static, str>>> = asked
-                .iter()
-                .map(|choice| tunables(choice).iter().map(|tunable| tunable.name.clone()).collect())
-                .collect();
-            return Err(Error::Plan(unknown_tunable(name, &asked, &known)));
-        }
-        let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
-        let it = if names.len() == 1 { "it" } else { "them" };
-        let names = names.join(", ");
-        let as_is = axes.iter().any(|axis| axis.name == *name && axis.values.contains(&None));
-        notes.push(if as_is {
-            format!("{names}: only as it is, {name} is no tunable of {it}")
-        } else {
-            format!("left out: {names} ({name} is no tunable of {it})")
-        });
-    }
-    if all.is_empty() {
-        let message = "--set: no scheduler has all of these tunables; give each list to those \
-                       that have it, as in cfs:sched_latency_ns=6e6";
-        return Err(Error::Plan(message.into()));
-    }
-    Ok((all, notes))
-}
-
-fn lacking(without: &mut Vec<(String, Vec<Choice>)>, name: String, choice: Choice) {
-    match without.iter_mut().find(|(other, _)| *other == name) {
-        Some((_, choices)) if choices.contains(&choice) => {}
-        Some((_, choices)) => choices.push(choice),
-        None => without.push((name, vec![choice])),
-    }
-}
-
-/// Those of `chosen` that can run `what`, and a note about the others, which are left out.
-///
-/// # Errors
-/// One that was named cannot, or nobody can.
-pub fn runnable_schedulers(
-    chosen: &[Chosen],
-    what: &str,
-    refuses: impl Fn(&Chosen) -> Option<String>,
-) -> Result<(Vec<Chosen>, Vec<String>), Error> {
-    let mut choices = vec![];
-    let mut notes = vec![];
-    let mut left_out = LeftOut::default();
-    for chosen in chosen {
-        match refuses(chosen) {
-            None => {
-                if chosen.again {
-                    notes.push(format!(
-                        "{chosen} is named twice; it is run once (to compare settings: \
-                         {}:NAME=VALUE)",
-                        chosen.choice.entry.name
-                    ));
-                }
-                choices.push(chosen.clone());
-            }
-            Some(why) if chosen.named => {
-                return Err(Error::Plan(format!("{chosen} cannot run {what}: {why}")));
-            }
-            Some(why) => left_out.add(chosen, why),
-        }
-    }
-    if choices.is_empty() {
-        return Err(Error::Plan(format!("no scheduler can run {what}: {left_out}")));
-    }
-    if !left_out.by_reason.is_empty() {
-        notes.push(format!("left out: {left_out}"));
-    }
-    Ok((choices, notes))
-}
-
-/// Schedulers that cannot run a load, by the reason why.
-#[derive(Default)]
-struct LeftOut {
-    by_reason: Vec<(String, Vec<String>)>,
-}
-
-impl LeftOut {
-    fn add(&mut self, chosen: &Chosen, why: String) {
-        let name = chosen.to_string();
-        match self.by_reason.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, names)) => names.push(name),
-            None => self.by_reason.push((why, vec![name])),
-        }
-    }
-}
-
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, (why, names)) in self.by_reason.iter().enumerate() {
-            let separator = if number > 0 { "; " } else { "" };
-            write!(f, "{separator}{} ({why})", names.join(", "))?;
-        }
-        Ok(())
-    }
-}
-
-/// Tunables to set: names and values.
-pub type Settings = Vec<(String, i64)>;
-
-/// For each scheduler the settings that it has a tunable for, then its own (which it has: see
-/// [`columns`]), and notes about those who have none.
-///
-/// # Errors
-/// A setting that none has a tunable for.
-pub fn tunables_for(
-    chosen: &[Chosen],
-    tunables: impl Fn(&Choice) -> Vec<Tunable>,
-    set: &[(String, i64)],
-) -> Result<(Vec<Settings>, Vec<String>), Error> {
-    let mut choices: Vec<Choice> = vec![];
-    for one in chosen {
-        if !choices.contains(&one.choice) {
-            choices.push(one.choice.clone());
-        }
-    }
-    let (common, notes) = common_tunables(&choices, &tunables, set)?;
-    let of = |one: &Chosen| {
-        let place = choices.iter().position(|choice| *choice == one.choice);
-        let mut settings = place.map_or(vec![], |place| common[place].clone());
-        for (name, value) in one.set.iter().filter_map(Setting::tunable) {
-            settings.retain(|(other, _)| other != name);
-            settings.push((name.into(), value));
-        }
-        settings
-    };
-    Ok((chosen.iter().map(of).collect(), notes))
-}
-
-/// What is set for all.
-fn common_tunables(
-    choices: &[Choice],
-    tunables: impl Fn(&Choice) -> Vec<Tunable>,
-    set: &[(String, i64)],
-) -> Result<(Vec<Settings>, Vec<String>), Error> {
-    if set.is_empty() {
-        return Ok((vec![vec![]; choices.len()], vec![]));
-    }
-    let names =
-        |choice: &Choice| tunables(choice).iter().map(|tunable| tunable.name.clone()).collect();
-    let known: Vec<Vec<Cow<'static, str>>> = choices.iter().map(names).collect();
-    let mut notes = vec![];
-    for (name, _) in set {
-        let without: Vec<String> = choices
-            .iter()
-            .zip(&known)
-            .filter(|(_, known)| !known.iter().any(|known| known == name))
-            .map(|(choice, _)| choice.to_string())
-            .collect();
-        if without.len() == choices.len() {
-            return Err(Error::Plan(unknown_tunable(name, choices, &known)));
-        }
-        if !without.is_empty() {
-            notes.push(format!("{name} is no tunable of {}", without.join(", ")));
-        }
-    }
-    let own = |known: &Vec<Cow<'static, str>>| {
-        let has = |(name, _): &&(String, i64)| known.iter().any(|known| known == name);
-        set.iter().filter(has).cloned().collect()
-    };
-    Ok((known.iter().map(own).collect(), notes))
-}
-
-/// That `choices`, whose tunables are `known`, have none of that name: the nearest name that they
-/// have, and who has it.
-fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<Cow<'static, str>>]) -> String {
-    let names: BTreeSet<&str> = known.iter().flatten().map(Cow::as_ref).collect();
-    let of = match choices {
-        [one] => one.to_string(),
-        _ => "any of the schedulers".into(),
-    };
-    let (has, others) = who_has(name);
-    let close = close_names(name, names.iter().copied());
-    let hint = if !has.is_empty() {
-        let nearest = match close.first() {
-            Some(close) => format!("; the nearest here is {close}"),
-            None => String::new(),
-        };
-        format!("{has} {} it{nearest}", if others { "have" } else { "has" })
-    } else if !close.is_empty() {
-        format!("did you mean {}?", close.join(" or "))
-    } else if names.is_empty() {
-        "there are none".into()
-    } else {
-        format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", "))
-    };
-    format!("{name} is no tunable of {of}; {hint}")
-}
-
-/// The releases that have a tunable, as text, and whether there are several.
-fn who_has(name: &str) -> (String, bool) {
-    const MOST: usize = 6;
-    let has = |choice: &Choice| {
-        let scheduler = choice.build(&choice.build_config(&Needs { cpus: 1, ..Needs::default() }));
-        let has = |it: &Tunable| it.name == name;
-        scheduler.is_ok_and(|scheduler| scheduler.inspect().tunables().iter().any(has))
-    };
-    let having: Vec<String> = all().iter().filter(|it| has(it)).map(Choice::to_string).collect();
-    let more = match having.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let first = &having[..having.len().min(MOST)];
-    (format!("{}{more}", first.join(", ")), having.len() > 1)
-}
-
-impl Choice {
-    /// A release of a scheduler that is part of the program.
-    pub fn of(entry: &'static Entry, release: &'static Release) -> Choice {
-        Choice { entry: Cow::Borrowed(entry), release: Cow::Borrowed(release), policy: None }
-    }
-
-    /// A scheduler that was loaded while the program runs. `entry` lists no releases.
-    pub fn loaded(entry: Entry, release: Release) -> Choice {
-        Choice { entry: Cow::Owned(entry), release: Cow::Owned(release), policy: None }
-    }
-
-    /// Why it cannot run what `needs` asks for; none: it can.
-    pub fn refuses(&self, needs: &Needs) -> Option<String> {
-        let release = &self.release;
-        let cpus_max = release.cpus_max.min(CPUS_MAX);
-        if needs.cpus > cpus_max {
-            return Some(match cpus_max {
-                1 => "it has only one CPU".into(),
-                _ => format!("it has at most {cpus_max} CPUs"),
-            });
-        }
-        let (hz_min, hz_max) = release.hz_range;
-        if let Some(hz) = needs.hz
-            && !(hz_min..=hz_max).contains(&hz)
-        {
-            return Some(if hz_min == hz_max {
-                format!("it ticks {hz_min} times a second, always")
-            } else {
-                format!("it ticks {hz_min} to {hz_max} times a second")
-            });
-        }
-        let unknown = |policy: &&Policy| !release.policies.contains(policy);
-        if let Some(policy) = needs.policies.iter().find(unknown) {
-            return Some(format!("it knows no {}", policy.name()));
-        }
-        if needs.groups && !release.can.groups {
-            return Some("it has no task groups".into());
-        }
-        if needs.limits && !release.can.quotas {
-            return Some("its groups cannot be limited: cfs@3.2 and eevdf have quotas".into());
-        }
-        if needs.affinity && !release.can.affinity {
-            return Some("it has no CPU affinity".into());
-        }
-        None
-    }
-
-    /// Builds it.
-    ///
-    /// # Errors
-    /// It is a policy in a file, which cannot run on such a machine: the file, and what is wrong.
-    pub fn build(&self, config: &BuildConfig) -> Result<Box<dyn Scheduler>, Error> {
-        self.release.build(config).map_err(Error::Plan)
-    }
-
-    /// How to build it for `needs`, which it does not refuse.
-    pub fn build_config(&self, needs: &Needs) -> BuildConfig {
-        BuildConfig::flat(needs.cpus, needs.hz.unwrap_or(self.release.hz_default))
-    }
-}
-
-/// Whether kernels of this release have `NI_RANDOM` on.
+/// Whether kernels of this release have `NI_RANDOM` enabled.
 pub fn has_ni_random(kernel: &str) -> bool {
     let end = kernel.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(kernel.len());
     let numbers: Vec<u32> = kernel[..end].split('.').map_while(|part| part.parse().ok()).collect();
@@ -727,6 +209,7 @@ pub fn has_ni_random(kernel: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedlab_core::Policy;
 
     #[test]
     fn unknown_names_and_releases_say_what_there_is() {

@@ -1,20 +1,20 @@
-//! What can be set for a column of a comparison: a tunable of its scheduler, the nice value of a
-//! task, the weight or the limit of a group. [`Setting`], and a choice of several, [`Axis`].
+//! Settings of a column of a comparison: a tunable of its scheduler, the nice value of a task, the
+//! weight or the limit of a group. [`Setting`], and a list of several values, [`Axis`].
 //!
 //! `cfs[sched_latency_ns=6000000]`, `cfs:sched_latency_ns=6e6` and `--set sched_latency_ns=6ms` are
-//! forms of one thing; everything that reads one of them reads it here.
+//! forms of the same setting, and this file parses all of them.
 
 use schedlab_report::data::{SettingRow, SettingValue};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The kinds of settings that stand before a `:`; a tunable has none.
+/// Kinds of settings, which precede a `:`. A tunable has none.
 pub const KINDS: [&str; 4] = ["nice", "shares", "weight", "quota"];
 
-/// The period of a quota that is written without one, µs.
+/// Period of a quota that is written without one, µs.
 const PERIOD_US: u64 = 100_000;
 
-/// What is set, and to what.
+/// A setting and its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Setting {
     /// `sched_latency_ns=6000000`: a tunable of the scheduler.
@@ -24,7 +24,7 @@ pub enum Setting {
         /// Its value.
         value: i64,
     },
-    /// `nice:hog=5`: the nice value that the tasks of a key begin with.
+    /// `nice:hog=5`: the initial nice value of the tasks of a key.
     Nice {
         /// The key of the workload.
         key: String,
@@ -33,66 +33,68 @@ pub enum Setting {
     },
     /// `shares:/g=512`: `cpu.shares` of a group.
     Shares {
-        /// Its path.
+        /// Path of the group.
         path: String,
         /// The value.
         shares: u64,
     },
     /// `weight:/g=200`: `cpu.weight` of a group.
     Weight {
-        /// Its path.
+        /// Path of the group.
         path: String,
         /// The value.
         weight: u64,
     },
     /// `quota:/g=20ms/100ms` or `quota:/g=max`: `cpu.max` of a group.
     Quota {
-        /// Its path.
+        /// Path of the group.
         path: String,
-        /// CPU time and period, µs; none: no limit.
+        /// CPU time and period, µs. `None`: no limit.
         limit_us: Option<(u64, u64)>,
     },
 }
 
 impl Setting {
-    /// Reads `NAME=VALUE`.
+    /// Parses `NAME=VALUE`.
     ///
     /// # Errors
-    /// What is wrong with it and what would be right.
+    /// Description of the fault, and of what would be right.
     pub fn parse(text: &str) -> Result<Setting, String> {
         let (name, value) = split(text)?;
         Setting::read(name, value)
     }
 
-    /// Reads a value for `name`.
+    /// Parses a value for `name`.
     ///
     /// # Errors
-    /// What is wrong with it and what would be right.
+    /// Description of the fault, and of what would be right.
     pub fn read(name: &str, value: &str) -> Result<Setting, String> {
         let kind = name.split_once(':').filter(|(kind, _)| KINDS.contains(kind));
-        let Some((kind, whose)) = kind else {
+        let Some((kind, owner)) = kind else {
             if let Some((kind, _)) = name.split_once(':') {
                 return Err(format!(
-                    "\"{kind}:\" is no kind of setting; there are nice:KEY, shares:/GROUP, \
-                     weight:/GROUP and quota:/GROUP, and tunables by their name alone"
+                    "\"{kind}:\" is not a kind of setting; the kinds are nice:KEY, shares:/GROUP, \
+                     weight:/GROUP and quota:/GROUP; a tunable has only its name"
                 ));
             }
             if KINDS.contains(&name) {
-                let whose = if name == "nice" { "KEY" } else { "/GROUP" };
-                return Err(format!("{name}={value}: whose? Write it as {name}:{whose}={value}"));
+                let owner = if name == "nice" { "KEY" } else { "/GROUP" };
+                return Err(format!(
+                    "{name}={value}: the {owner} is missing; write it as {name}:{owner}={value}"
+                ));
             }
             return Ok(Setting::Tunable { name: name.into(), value: number(name, value)? });
         };
         if kind == "nice" {
-            if whose.is_empty() {
+            if owner.is_empty() {
                 return Err("there is no task behind nice: write it as nice:KEY=5".into());
             }
             let wrong = || format!("{name}={value}: a nice value is a whole number, -20 to 19");
             let nice = exact(value, 1).and_then(|nice| i32::try_from(nice).ok());
             let nice = nice.filter(|nice| (-20..=19).contains(nice)).ok_or_else(wrong)?;
-            return Ok(Setting::Nice { key: whose.into(), nice });
+            return Ok(Setting::Nice { key: owner.into(), nice });
         }
-        let path = group_path(kind, whose)?;
+        let path = group_path(kind, owner)?;
         let whole = |least: u64, most: u64, kernel: &str| {
             let wrong =
                 || format!("{name}={value}: {kernel} is a whole number from {least} to {most}");
@@ -106,7 +108,7 @@ impl Setting {
         })
     }
 
-    /// What is set: `nice:hog`, `sched_latency_ns`.
+    /// Name of the setting: `nice:hog`, `sched_latency_ns`.
     pub fn name(&self) -> String {
         match self {
             Setting::Tunable { name, .. } => name.clone(),
@@ -117,7 +119,7 @@ impl Setting {
         }
     }
 
-    /// To what, as it can be read again.
+    /// Value, in a form that can be parsed again.
     pub fn value(&self) -> String {
         match self {
             Setting::Tunable { value, .. } => value.to_string(),
@@ -132,7 +134,7 @@ impl Setting {
         }
     }
 
-    /// The tunable and its value, if it is one.
+    /// The tunable and its value. `None`: it is another setting.
     pub fn tunable(&self) -> Option<(&str, i64)> {
         match self {
             Setting::Tunable { name, value } => Some((name, *value)),
@@ -140,7 +142,8 @@ impl Setting {
         }
     }
 
-    /// The group that it is of, if it is of one, and how the option `--group` says it.
+    /// The group, and the setting as in the option `--group`. `None`: it is not a setting of a
+    /// group.
     pub fn group(&self) -> Option<(&str, String)> {
         Some(match self {
             Setting::Tunable { .. } | Setting::Nice { .. } => return None,
@@ -153,7 +156,7 @@ impl Setting {
         })
     }
 
-    /// As reports have it.
+    /// The setting as in reports.
     pub fn written(&self) -> SettingRow {
         let value = match self.value().parse() {
             Ok(number) => SettingValue::Number(number),
@@ -170,7 +173,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// As it stands behind a scheduler's name; empty if nothing is set.
+/// Settings as they follow a scheduler's name. Empty if there are none.
 pub fn in_brackets(set: &[Setting]) -> String {
     if set.is_empty() {
         return String::new();
@@ -179,12 +182,12 @@ pub fn in_brackets(set: &[Setting]) -> String {
     format!("[{}]", set.join(","))
 }
 
-/// What all columns have set, or one of several values for each: `--set NAME=VALUE,...`.
+/// A setting of all columns, or one of several values for each: `--set NAME=VALUE,...`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Axis {
-    /// What is set.
+    /// Name of the setting.
     pub name: String,
-    /// To what; none: `default`, it is left as it is.
+    /// Values. `None`: `default`, which leaves the setting as it is.
     pub values: Vec<Option<Setting>>,
 }
 
@@ -192,19 +195,19 @@ pub struct Axis {
 const DEFAULT: &str = "default";
 
 impl Axis {
-    /// Reads `NAME=VALUE,...`.
+    /// Parses `NAME=VALUE,...`.
     ///
     /// # Errors
-    /// What is wrong with it and what would be right.
+    /// Description of the fault, and of what would be right.
     pub fn parse(text: &str) -> Result<Axis, String> {
         let (name, values) = split(text)?;
         Axis::read(name, values)
     }
 
-    /// Reads the values of `name`.
+    /// Parses the values of `name`.
     ///
     /// # Errors
-    /// What is wrong with them and what would be right.
+    /// Description of the fault, and of what would be right.
     pub fn read(name: &str, values: &str) -> Result<Axis, String> {
         let mut read: Vec<Option<Setting>> = vec![];
         for value in values.split(',').map(str::trim) {
@@ -213,14 +216,15 @@ impl Axis {
                 value => Some(Setting::read(name, value)?),
             };
             if read.contains(&setting) {
-                return Err(format!("{name}: the value {value} comes twice; name it once"));
+                return Err(format!("{name}: the value {value} is given twice; give it once"));
             }
             read.push(setting);
         }
         Ok(Axis { name: name.into(), values: read })
     }
 
-    /// The one value, if there is no choice: it holds for all columns and tells none apart.
+    /// The only value, if there is just one: it applies to all columns and does not distinguish
+    /// them.
     pub fn common(&self) -> Option<&Setting> {
         match self.values.as_slice() {
             [Some(one)] => Some(one),
@@ -229,7 +233,7 @@ impl Axis {
     }
 }
 
-/// The values of an [`Axis`] as a plan has them: a number, or as they are written.
+/// Values of an [`Axis`] in a plan: a number, or as written.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a whole number, or values as text: \"6e6,20e6\"")]
 pub enum SetValues {
@@ -260,7 +264,7 @@ impl fmt::Display for SetValues {
     }
 }
 
-/// `NAME=VALUE`; a name can hold a `=`, a value cannot.
+/// Splits `NAME=VALUE`. A name can contain `=`, a value cannot.
 fn split(text: &str) -> Result<(&str, &str), String> {
     let (name, value) = text
         .rsplit_once('=')
@@ -285,11 +289,11 @@ fn group_path(kind: &str, text: &str) -> Result<String, String> {
     Ok(format!("/{}", names.join("/")))
 }
 
-/// Units of time, with their length in ns; longer names before those that they end in.
+/// Units of time, with their length in ns. Longer names come before those with which they end.
 const UNITS: [(&str, i128); 5] =
     [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 
-/// `6.5ms` as the number and the length of its unit in ns; none: there is no unit.
+/// Splits `6.5ms` into the number and the length of its unit in ns. `None`: there is no unit.
 fn with_unit(text: &str) -> Option<(&str, i128)> {
     UNITS.iter().find_map(|(unit, ns)| {
         let number = text.strip_suffix(unit)?.trim_end();
@@ -297,15 +301,15 @@ fn with_unit(text: &str) -> Option<(&str, i128)> {
     })
 }
 
-/// The value of a tunable: a whole number, as `6000000` or `6e6`, or a time where the kernel's name
-/// says in which unit the number is.
+/// Parses the value of a tunable: a whole number, as `6000000` or `6e6`, or a time if the tunable's
+/// name contains the unit of the number.
 fn number(name: &str, text: &str) -> Result<i64, String> {
     let own = [("_ns", 1), ("_us", 1_000), ("_ms", 1_000_000)];
     let own = own.into_iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, ns)| ns);
     let found = match (with_unit(text), own) {
         (Some(_), None) => {
             return Err(format!(
-                "{name}={text}: its name does not tell a unit of time; give the number as \
+                "{name}={text}: its name does not contain a unit of time; give the number as \
                  `schedlab list` shows it"
             ));
         }
@@ -320,7 +324,7 @@ fn number(name: &str, text: &str) -> Result<i64, String> {
     })
 }
 
-/// CPU time and period of a quota, µs.
+/// Parses CPU time and period of a quota, µs.
 fn quota(name: &str, text: &str) -> Result<Option<(u64, u64)>, String> {
     if text == "max" {
         return Ok(None);
@@ -349,7 +353,7 @@ fn quota(name: &str, text: &str) -> Result<Option<(u64, u64)>, String> {
     Ok(Some((quota_us, period_us)))
 }
 
-/// A time in µs as it is best read: `20ms`, `1500us`.
+/// Formats a time in µs for people: `20ms`, `1500us`.
 fn time(us: u64) -> String {
     match us {
         us if us % 1_000 == 0 => format!("{}ms", us / 1_000),
@@ -357,10 +361,10 @@ fn time(us: u64) -> String {
     }
 }
 
-/// `text` times `scale` if that is a whole number: digits, perhaps with a fraction and a power of
-/// ten.
+/// Returns `text` times `scale`, if that is a whole number. The text consists of digits, optionally
+/// with a fraction and a power of ten.
 fn exact(text: &str, scale: i128) -> Option<i128> {
-    /// A larger power makes no number that fits.
+    /// Larger powers exceed the range of numbers.
     const POWER_MAX: i64 = 30;
     let (mantissa, power) = match text.split_once(['e', 'E']) {
         Some((mantissa, power)) => (mantissa, power.parse::<i64>().ok()?),
@@ -424,16 +428,16 @@ mod tests {
             wrong(&format!("x={text}"), "is not a whole number");
         }
         wrong("x=92233720368547758080", "is not a whole number");
-        wrong("x=6ms", "does not tell a unit of time");
+        wrong("x=6ms", "does not contain a unit of time");
         wrong("x_us=5ns", "or a time such as 6ms");
         wrong("x", "KEY=VALUE");
         wrong("=5", "no name before");
         wrong("x=", "no value behind x=");
         wrong("nice:hog=20", "-20 to 19");
         wrong("nice:=2", "nice:KEY=5");
-        wrong("nice=2", "whose? Write it as nice:KEY=2");
+        wrong("nice=2", "the KEY is missing; write it as nice:KEY=2");
         wrong("quota=max", "quota:/GROUP=max");
-        wrong("nise:hog=2", "\"nise:\" is no kind of setting; there are nice:KEY");
+        wrong("nise:hog=2", "\"nise:\" is not a kind of setting; the kinds are nice:KEY");
         wrong("shares:g=2", "by its path, as in shares:/g");
         wrong("shares:/g=1", "from 2 to 262144");
         wrong("weight:/g=0", "from 1 to 10000");
@@ -460,12 +464,12 @@ mod tests {
 
     #[test]
     fn a_list_is_a_choice() {
-        let axis = Axis::parse("a_ns=default,6e6,20ms").expect("it is well formed");
+        let axis = Axis::parse("a_ns=default,6e6,20ms").expect("the values are valid");
         let values: Vec<_> = axis.values.iter().map(|it| it.as_ref().map(Setting::value)).collect();
         assert_eq!(values, [None, Some("6000000".into()), Some("20000000".into())]);
         assert_eq!(axis.common(), None);
-        assert!(Axis::parse("a=5").expect("it is well formed").common().is_some());
-        assert!(Axis::parse("a_ns=6e6,6ms").expect_err("twice").contains("comes twice"));
+        assert!(Axis::parse("a=5").expect("the value is valid").common().is_some());
+        assert!(Axis::parse("a_ns=6e6,6ms").expect_err("twice").contains("is given twice"));
         assert!(Axis::parse("a=5,").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What an administrator does before a run: set tunables, make groups.
+//! Configuration before a run, as an administrator does it: sets tunables, creates groups.
 
 use crate::error::Error;
 use crate::select::Choice;
@@ -8,33 +8,33 @@ use schedlab_machine::{Machine, MachineGroup, Observer, Workload};
 use schedlab_measure::fairness::Weights;
 use schedlab_sched::classes::weights::{PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO};
 
-/// A group to be made.
+/// A group to create.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewGroup<'a> {
-    /// Its path, for messages.
+    /// Path, for messages.
     pub path: &'a str,
-    /// The group it is in, by its place among those to be made; none = the root.
+    /// Place of its parent among the groups to create. `None`: the root.
     pub parent: Option<usize>,
-    /// Its weight as `cpu.shares`.
+    /// Weight as `cpu.shares`.
     pub shares: u64,
-    /// Whether it is idle as a whole (`cpu.idle`). A scheduler without such groups gives it the
-    /// least weight.
+    /// Whether the whole group is idle (`cpu.idle`). A scheduler without idle groups gives it the
+    /// smallest weight.
     pub idle: bool,
-    /// Its limit; none = no limit.
+    /// Limit. `None`: no limit.
     pub quota: Option<Quota>,
-    /// CPUs of its own; none = its parent's.
+    /// CPUs. `None`: the CPUs of its parent.
     pub cpus: Option<CpuSet>,
     /// Whether it is frozen from the beginning.
     pub frozen: bool,
 }
 
-/// What share of the ideal machine each priority is entitled to.
+/// Weights that determine each priority's share of the ideal machine.
 pub fn weights() -> Weights {
     Weights::new(&PRIO_TO_WEIGHT, WEIGHT_IDLEPRIO)
 }
 
 impl<'a> NewGroup<'a> {
-    /// A group below the root of which only the weight is set.
+    /// A group below the root with only a weight.
     pub fn weighing(path: &'a str, shares: u64) -> NewGroup<'a> {
         NewGroup { path, parent: None, shares, idle: false, quota: None, cpus: None, frozen: false }
     }
@@ -54,15 +54,15 @@ impl<'a> From<&'a schedlab_workload::Group> for NewGroup<'a> {
     }
 }
 
-/// The numbers that groups will have: they count from 1 in the order of their making.
+/// Numbers of `groups` new groups: they count from 1 in the order of creation.
 pub fn group_ids(groups: usize) -> Vec<GroupId> {
     (1..=groups as u32).map(GroupId).collect()
 }
 
-/// Sets tunables and makes groups on a machine that has not run yet.
+/// Sets tunables and creates groups on a machine that has not run yet.
 ///
 /// # Errors
-/// What the scheduler refuses.
+/// The scheduler refuses a setting.
 pub fn administer<S, W, O>(
     machine: &mut Machine<S, W, O>,
     tunables: &[(impl AsRef<str>, i64)],
@@ -92,11 +92,11 @@ where
                 return Err(refused(format!("it became number {}, not {}", made.0, id.0)));
             }
             if group.idle {
-                // Where there are no idle groups the weight, which is the least there is, has to
-                // do.
+                // A scheduler without idle groups uses the weight, which is the smallest.
                 let _ = scheduler.group_set_idle(platform, made, true);
             }
-            // Parents are limited before their children, whose part of the time may not be larger.
+            // Parents are limited before their children, whose share of the time must not be
+            // larger.
             if let Some(quota) = group.quota {
                 let limited = scheduler.group_set_quota(platform, made, quota);
                 limited.map_err(|error| refused(error.to_string()))?;
@@ -113,14 +113,14 @@ where
     Ok(())
 }
 
-/// The group that each of `groups` is in.
+/// Parent of each of `groups`.
 pub fn parents(groups: &[NewGroup<'_>]) -> Vec<GroupId> {
     let ids = group_ids(groups.len());
     groups.iter().map(|group| group.parent.map_or(GroupId::ROOT, |parent| ids[parent])).collect()
 }
 
-/// A cost model made ready for a release on a machine of this shape with `hz` ticks a second.
-/// `nohz`: whether idle CPUs go without ticks; none: as the release has it.
+/// Prepares a cost model for a release on a machine of this topology with `hz` ticks a second.
+/// `nohz`: whether idle CPUs stop their ticks; `None`: as in the release.
 ///
 /// # Errors
 /// [`Error::Ticks`].
@@ -142,7 +142,7 @@ pub fn costs(
     Ok(setup)
 }
 
-/// What programs' calls cost under a release.
+/// Costs of programs' calls under a release.
 pub fn calls(model: &CostModel, choice: &Choice) -> CallCosts {
     model.calls_of(&choice.entry, &choice.release)
 }

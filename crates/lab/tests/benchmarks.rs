@@ -1,5 +1,5 @@
-//! Benchmarks under schedulers: what the specification and the publications say must come out, and
-//! what must hold in any case.
+//! Benchmarks under schedulers: results that the specification and the publications state, and
+//! properties that hold in any case.
 
 use schedlab_bench::{ALL, Findings, Values};
 use schedlab_lab::RunConfig;
@@ -8,10 +8,11 @@ use schedlab_lab::select::{self, Choice};
 use schedlab_lab::session::Session;
 
 fn bench(name: &str, cpus: u32, set: &[(&str, &str)]) -> Bench {
-    let benchmark = schedlab_bench::find(name).expect("it is there");
+    let benchmark = schedlab_bench::find(name).expect("the benchmark exists");
     let mut values = Values::defaults(benchmark.parameters());
     for (name, text) in set {
-        values = values.with(benchmark.parameters(), name, text).expect("it does");
+        values =
+            values.with(benchmark.parameters(), name, text).expect("the parameter takes the value");
     }
     Bench { values, config: RunConfig::flat(cpus), ..Bench::new(benchmark) }
 }
@@ -25,9 +26,9 @@ fn run_under(choice: &Choice, bench: &Bench) -> Findings {
     run.findings
 }
 
-/// The findings of a benchmark on so many CPUs under `scheduler`.
+/// The findings of a benchmark on `cpus` CPUs under `scheduler`.
 fn run(name: &str, cpus: u32, scheduler: &str, set: &[(&str, &str)]) -> Findings {
-    run_under(&select::find(scheduler).expect("it is there"), &bench(name, cpus, set))
+    run_under(&select::find(scheduler).expect("the scheduler exists"), &bench(name, cpus, set))
 }
 
 fn figure(findings: &Findings, name: &str) -> f64 {
@@ -36,26 +37,28 @@ fn figure(findings: &Findings, name: &str) -> f64 {
         .unwrap_or_else(|| panic!("no figure is called {name}: {:?}", findings.figures))
 }
 
-/// All that can run the benchmark.
-fn willing(bench: &Bench) -> Vec<Choice> {
+/// All schedulers that can run the benchmark.
+fn able(bench: &Bench) -> Vec<Choice> {
     let needs = bench.needs();
     select::all().into_iter().filter(|choice| choice.refuses(&needs).is_none()).collect()
 }
 
-/// Schedulers that let whoever runs go on until he blocks; beside an endless loop nobody comes
-/// forward.
+/// Schedulers that let a task run until it blocks. While an endless loop runs, no other task makes
+/// progress.
 const COOPERATIVE: &[&str] = &["fcfs", "sjf", "srtf", "hrrn", "priority"];
 
 #[test]
 fn figures_have_names_of_their_own_and_every_benchmark_runs_under_every_linux() {
     for benchmark in ALL.iter().filter(|benchmark| benchmark.name() != "hackbench") {
-        // As short as each can be.
+        // As short as possible.
         let short = ["seconds", "runtime", "duration", "loops", "repetitions"];
         let mut values = Values::defaults(benchmark.parameters());
         for parameter in
             benchmark.parameters().iter().filter(|parameter| short.contains(&&*parameter.name))
         {
-            values = values.with(benchmark.parameters(), &parameter.name, "1").expect("in range");
+            values = values
+                .with(benchmark.parameters(), &parameter.name, "1")
+                .expect("the value is in range");
         }
         let bench = Bench { values, ..bench(benchmark.name(), 1, &[]) };
         for choice in
@@ -77,14 +80,14 @@ fn figures_have_names_of_their_own_and_every_benchmark_runs_under_every_linux() 
 mod lat_ctx {
     use super::*;
 
-    /// The specification's own check: where switches cost nothing, nothing is left of a turn when
-    /// the overhead is taken off.
+    /// The check of the specification itself: where switches cost nothing, the time of a turn
+    /// is 0 after the overhead is subtracted.
     #[test]
     fn nothing_is_printed_where_switches_cost_nothing() {
         for (cpus, sched) in [(1, "DEFAULT"), (2, "DEFAULT"), (2, "SINGLE")] {
             let set = [("processes", "3"), ("size", "16"), ("repetitions", "1"), ("sched", sched)];
             let bench = bench("lat_ctx", cpus, &set);
-            for choice in willing(&bench) {
+            for choice in able(&bench) {
                 let findings = run_under(&choice, &bench);
                 // A write and a read of 1 us each, and 16 KiB at 128 ns.
                 assert_eq!(findings.printed, "\n\"size=16k ovr=4.05\n", "{choice}");
@@ -112,10 +115,10 @@ mod latt {
     #[test]
     fn without_load_only_the_calls_take_time() {
         let findings = run("latt", 1, "cfs", &[("hogs", "0"), ("seconds", "10")]);
-        // A byte's way: 1 us to write it and 1 us to read it.
+        // The transfer of a byte: 1 us to write it and 1 us to read it.
         assert_eq!(figure(&findings, "mean wakeup delay"), 2.0);
         assert_eq!(figure(&findings, "largest work delay"), 3000.0);
-        // Sleeps of 100 to 600 ms: 350 on an average, and the work.
+        // Sleeps of 100 to 600 ms, 350 on average, and the work.
         let entries = figure(&findings, "entries");
         assert!((22.0..36.0).contains(&entries), "{entries}");
         assert!(
@@ -130,7 +133,7 @@ mod latt {
         let of = |seed| {
             let mut bench = bench("latt", 1, &[("seconds", "5")]);
             bench.config.seed = Some(seed);
-            run_under(&select::find("cfs").expect("it is there"), &bench)
+            run_under(&select::find("cfs").expect("the scheduler exists"), &bench)
         };
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
@@ -153,7 +156,8 @@ mod schbench {
 
     #[test]
     fn alone_on_their_cpus_workers_take_their_sleep_and_their_work() {
-        // 8 CPUs, 4 workers: 100 us of sleep, a try at the lock, 5 multiplications of 104 x 104.
+        // 8 CPUs, 4 workers: 100 us of sleep, an attempt to take the lock, 5 multiplications of 104
+        // x 104.
         let findings = run("schbench", 8, "eevdf", &[("threads", "4"), ("runtime", "3")]);
         assert_eq!(figure(&findings, "largest request latency"), 5100.1);
         assert_eq!(figure(&findings, "largest wakeup latency"), 0.0);
@@ -193,8 +197,7 @@ mod schbench {
     fn requests_come_at_the_rate_that_was_asked_for() {
         let findings = run("schbench", 4, "eevdf", &[("rps", "300"), ("runtime", "5")]);
         assert_eq!(figure(&findings, "requests a second"), 300.0);
-        // 4 workers cannot do more than 4 / 5.1 ms; of those that are too many some are passed
-        // over.
+        // 4 workers cannot do more than 4 / 5.1 ms; some of the excess requests are skipped.
         let findings = run("schbench", 4, "eevdf", &[("rps", "5000"), ("runtime", "3")]);
         let rate = figure(&findings, "requests a second");
         assert!((780.0..785.0).contains(&rate), "{rate}");
@@ -204,7 +207,7 @@ mod schbench {
     fn a_pipe_moves_bytes_and_asks_for_no_work() {
         let findings =
             run("schbench", 2, "cfs", &[("pipe", "65536"), ("threads", "1"), ("runtime", "1")]);
-        // Worker and message thread touch 64 KiB each, one after the other.
+        // Worker and message thread access 64 KiB each, one after the other.
         let rate = figure(&findings, "transfers a second");
         assert!((rate - 1e9 / (2.0 * 64.0 * 128.0)).abs() < 20.0, "{rate}");
         assert!(
@@ -219,7 +222,7 @@ mod cyclictest {
     #[test]
     fn on_an_idle_cpu_nobody_is_late() {
         let bench = bench("cyclictest", 1, &[("duration", "1")]);
-        for choice in willing(&bench) {
+        for choice in able(&bench) {
             let findings = run_under(&choice, &bench);
             assert_eq!(figure(&findings, "largest latency"), 0.0, "{choice}");
             assert_eq!(
@@ -233,9 +236,9 @@ mod cyclictest {
     #[test]
     fn a_real_time_priority_is_above_all_loops() {
         let bench = bench("cyclictest", 1, &[("duration", "2"), ("prio", "80"), ("hogs", "3")]);
-        let willing = willing(&bench);
-        assert!(willing.len() > 15, "{willing:?}");
-        for choice in willing {
+        let able = able(&bench);
+        assert!(able.len() > 15, "{able:?}");
+        for choice in able {
             let findings = run_under(&choice, &bench);
             assert_eq!(figure(&findings, "largest latency"), 0.0, "{choice}");
             assert!(figure(&findings, "samples") > 500.0, "{choice}");
@@ -250,13 +253,13 @@ mod cyclictest {
         };
         assert!(
             latency("o_1") > latency("eevdf"),
-            "2.6.0's interactive tasks earn their priority by and by"
+            "2.6.0's interactive tasks gain their priority gradually"
         );
         assert!(latency("rr") > 10_000.0, "one turn of three slices");
     }
 
-    /// A late thread skips nothing: a delay of d shows in about d / interval samples, each an
-    /// interval smaller.
+    /// A late thread skips no sample: a delay of d appears in about d / interval samples, each
+    /// smaller by an interval.
     #[test]
     fn a_delay_shows_in_sample_after_sample() {
         let set = [("hogs", "1"), ("loops", "30"), ("duration", "0"), ("interval", "1000")];
@@ -295,11 +298,11 @@ mod cyclictest {
     #[test]
     fn options_that_do_not_go_together_are_refused() {
         let refused = |set: &[(&str, &str)]| {
-            let choice = select::find("cfs").expect("it is there");
+            let choice = select::find("cfs").expect("the scheduler exists");
             bench("cyclictest", 1, set)
                 .session(&choice)
                 .and_then(Session::finish)
-                .expect_err("it is refused")
+                .expect_err("the parameters are refused")
                 .to_string()
         };
         assert_eq!(
@@ -327,22 +330,22 @@ mod massive_intr {
     }
 
     /// Takeuchi, 2007, under 2.6.20: four processes take 98 % of a CPU, while the others wait
-    /// without end.
+    /// indefinitely.
     #[test]
     fn under_o_1_four_take_nearly_all() {
         let findings = run("massive_intr", 1, "o_1@2.6.22", &[("nproc", "100")]);
         let luckiest = figure(&findings, "CPU time of the luckiest 4");
         assert!(luckiest > 95.0, "{luckiest} %");
         assert!(figure(&findings, "longest wait") > 55.0);
-        // With twice as many it takes half a minute until four have got through, and then they
-        // stay.
+        // With twice as many processes, it takes half a minute until four have gained priority, and
+        // then they keep it.
         let findings =
             run("massive_intr", 1, "o_1@2.6.22", &[("nproc", "200"), ("runtime", "120")]);
         assert!(figure(&findings, "CPU time of the luckiest 4") > 70.0);
         assert!(figure(&findings, "spread of rounds") > 500.0);
     }
 
-    /// The same report: at nice 19 all is even.
+    /// The same report: at nice 19 all processes get equal time.
     #[test]
     fn under_o_1_at_nice_19_all_is_even() {
         for cpus in [1, 2] {
@@ -413,7 +416,7 @@ mod estimator_busters {
         }
     }
 
-    /// 40 turns of 300 ms are a round: everybody gets his turn, and at most at one time.
+    /// 40 turns of 300 ms are a round: every task gets its turn, at one time at most.
     #[test]
     fn a_turn_of_irman2_takes_300_ms_of_the_clock() {
         let findings = run("irman2", 2, "cfs", &[("seconds", "30")]);
@@ -438,7 +441,7 @@ mod loops {
 
     #[test]
     fn chew_sees_the_slices_of_the_other() {
-        // Two loops in turn: round robin's 10 ms, and 2.6.0's 102.
+        // Two loops take turns: 10 ms of round robin, and 102 ms of 2.6.0.
         for (scheduler, slice_ms) in [("rr", 10.0), ("o_1@2.6.0", 102.0), ("bfs@0.404", 6.0)] {
             let findings = run("chew", 1, scheduler, &[]);
             assert_eq!(figure(&findings, "longest time off the CPU"), slice_ms, "{scheduler}");
@@ -451,7 +454,7 @@ mod loops {
                 .printed
                 .contains("pid 0, prio   0, out for   10 ms, ran for   10 ms, load  50%\n")
         );
-        // A CPU each: never off it.
+        // With a CPU each, the loops are never off it.
         assert_eq!(figure(&run("chew", 2, "cfs", &[]), "times off the CPU"), 0.0);
     }
 
@@ -463,7 +466,7 @@ mod loops {
         }
     }
 
-    /// A yield costs 0.5 us, and every yield of the O(1) scheduler is a switch.
+    /// A yield costs 0.5 us, and every yield under the O(1) scheduler is a switch.
     #[test]
     fn yields_are_counted() {
         let findings = run("yield", 2, "o_1", &[]);

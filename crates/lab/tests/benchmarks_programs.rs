@@ -1,5 +1,5 @@
-//! Benchmarks of programs under schedulers: what their specification says must come out on a
-//! machine where switching costs nothing.
+//! Benchmarks of programs under schedulers: results that their specification states for a machine
+//! where switches cost nothing.
 
 use schedlab_bench::{Benchmark, Findings, Values};
 use schedlab_lab::RunConfig;
@@ -9,19 +9,20 @@ use schedlab_lab::session::Session;
 
 fn bench(benchmark: &str, set: &[(&str, &str)], cpus: u32) -> Bench {
     let benchmark: &'static dyn Benchmark =
-        schedlab_bench::find(benchmark).expect("there is such a benchmark");
+        schedlab_bench::find(benchmark).expect("the benchmark exists");
     let mut values = Values::defaults(benchmark.parameters());
     for (name, text) in set {
-        values = values.with(benchmark.parameters(), name, text).expect("it is a value");
+        values =
+            values.with(benchmark.parameters(), name, text).expect("the parameter takes the value");
     }
     Bench { values, config: RunConfig::flat(cpus), ..Bench::new(benchmark) }
 }
 
-/// Runs a benchmark with these parameters; nobody must be left waiting.
+/// Runs a benchmark with these parameters. No task may be left waiting.
 fn run(benchmark: &str, set: &[(&str, &str)], cpus: u32, scheduler: &str) -> Findings {
     let bench = bench(benchmark, set, cpus);
     let run = bench
-        .session(&select::find(scheduler).expect("there is such a scheduler"))
+        .session(&select::find(scheduler).expect("the scheduler exists"))
         .and_then(Session::finish)
         .unwrap_or_else(|error| panic!("{scheduler}: {error}"));
     assert_eq!(run.warning, None, "{scheduler}");
@@ -37,8 +38,7 @@ fn x_undisturbed_meets_every_deadline_and_with_half_a_cpu_does_as_the_recurrence
     let findings = run("interbench", &[("bench", "x"), ("load", "none")], 1, "cfs");
     assert_eq!(figure(&findings, "X/None mean"), 0.0);
     assert_eq!(figure(&findings, "X/None deadlines met"), 100.0);
-    // A burner of the same weight leaves it half a CPU, and more only as far as sleepers are
-    // favoured.
+    // A burner of the same weight leaves it half a CPU, or more if the scheduler favours sleepers.
     let findings = run("interbench", &[("bench", "x"), ("load", "burn")], 1, "cfs");
     assert!(figure(&findings, "X/Burn max") <= 110.0);
     assert!((5.0..34.0).contains(&figure(&findings, "X/Burn mean")));
@@ -48,7 +48,7 @@ fn x_undisturbed_meets_every_deadline_and_with_half_a_cpu_does_as_the_recurrence
 fn every_load_of_interbench_runs_and_ends() {
     let findings =
         run("interbench", &[("bench", "audio"), ("time", "10"), ("hop", "100")], 2, "o_1");
-    let table = findings.table("Audio").expect("Audio is measured");
+    let table = findings.table("Audio").expect("the table exists");
     assert_eq!(table.rows.len(), 9);
     for row in &table.rows {
         assert_eq!(row.values[6], 200.0, "{}: 200 intervals of 50 ms in ten seconds", row.label);
@@ -60,7 +60,7 @@ fn every_load_of_interbench_runs_and_ends() {
     );
 }
 
-/// O(1) leaves X nearly all of the CPU, CFS half of it, and CFS with the change for interactive
+/// O(1) leaves X nearly all of the CPU, CFS leaves it half, and CFS with the change for interactive
 /// tasks two thirds.
 #[test]
 fn x_beside_a_burner_under_the_three_schedulers_of_the_published_experiment() {
@@ -78,13 +78,13 @@ fn x_beside_a_burner_under_the_three_schedulers_of_the_published_experiment() {
 fn a_load_beside_itself_is_refused() {
     let same = bench("interbench", &[("bench", "video"), ("load", "video")], 1);
     let error = same
-        .session(&select::find("cfs").expect("it is there"))
+        .session(&select::find("cfs").expect("the scheduler exists"))
         .and_then(Session::finish)
-        .expect_err("it is refused");
+        .expect_err("the load is refused");
     assert_eq!(error.to_string(), "--load: video does not run beside itself; give another load");
 }
 
-/// 2.385 ms of CPU time a transaction.
+/// A transaction takes 2.385 ms of CPU time.
 #[test]
 fn transactions_are_bounded_by_their_cpu_time() {
     let rate = |threads, cpus: u32, scheduler| {
@@ -92,8 +92,7 @@ fn transactions_are_bounded_by_their_cpu_time() {
         figure(&run("oltp", &set, cpus, scheduler), "transactions a second")
     };
     for scheduler in ["o_1@2.6.22", "cfs", "eevdf"] {
-        // On one CPU nothing is lost but what is spun away; one client never uses more than one
-        // CPU.
+        // On one CPU, only spinning is lost. One client never uses more than one CPU.
         let one = rate("1", 1, scheduler);
         assert!((one - 1000.0 / 2.385).abs() < 0.2, "{scheduler}: {one}");
         assert!((rate("1", 4, scheduler) - one).abs() < 0.2, "{scheduler}");
@@ -106,11 +105,11 @@ fn transactions_are_bounded_by_their_cpu_time() {
 fn read_only_transactions_and_a_flushed_log() {
     let set = [("threads", "8"), ("time", "5"), ("warmup-time", "1"), ("flush", "4")];
     let flushed = figure(&run("oltp", &set, 4, "cfs"), "transactions a second");
-    // Eight clients at most in each write of 4 ms.
+    // At most eight clients in each write of 4 ms.
     assert!(flushed <= 8.0 / 0.004 && flushed > 300.0, "{flushed}");
     let set = [("threads", "1"), ("time", "5"), ("warmup-time", "1"), ("test", "read_only")];
     let read_only = figure(&run("oltp", &set, 1, "cfs"), "transactions a second");
-    // 2.385 ms less four changes of 380 us and their clients' 60 us.
+    // 2.385 ms minus four changes of 380 us and their clients' 60 us.
     assert!((read_only - 1000.0 / 1.945).abs() < 0.3, "{read_only}");
 }
 
@@ -130,7 +129,7 @@ fn a_game_draws_as_many_frames_as_its_share_allows() {
     let frames = |set: &[(&str, &str)], scheduler| {
         figure(&run("game", set, 1, scheduler), "frames a second")
     };
-    // Game and display server together need 11.5 ms, and four messages' ends 6.8 us.
+    // Game and display server together need 11.5 ms, and the ends of four messages 6.8 us.
     assert!((frames(&[], "cfs") - 1000.0 / 11.507).abs() < 0.8);
     for hogs in 1..=5 {
         let set = [("hogs", hogs.to_string()), ("display", "0".into())];
@@ -154,16 +153,16 @@ fn a_compilation_uses_the_cpus_that_it_has_jobs_for() {
         figure(&run("compile", &set, cpus, "cfs"), "time")
     };
     let one = time("1", 1, "false");
-    // 40 files of 383 ms in the mean, drawn with a deviation of 229 ms each; four directories, 0.3
-    // s of parsing, 2.5 s at the end.
+    // 40 files of 383 ms on average, drawn with a deviation of 229 ms each; four directories, 0.3 s
+    // of parsing, 2.5 s at the end.
     assert!((13.0..24.0).contains(&one), "{one}");
     let (four, eight) = (time("4", 4, "false"), time("8", 4, "false"));
     assert!(four < one / 2.0 && eight < one / 2.0, "{one} {four} {eight}");
     assert!(time("1", 2, "true") < time("1", 2, "false"), "the assembler runs beside the compiler");
 }
 
-/// The published law of O(1): who shares a CPU stays there, and an idle CPU takes a task when
-/// another has two or more. And of CFS: all end together.
+/// The published law of O(1): tasks that share a CPU stay there, and an idle CPU takes a task when
+/// another CPU has two or more. Under CFS, all tasks end together.
 #[test]
 fn counting_loops_end_as_the_dissertation_found() {
     let set = |count| [("count", count), ("seconds", "10")];
@@ -192,7 +191,7 @@ fn endless_loops_stay_where_they_are_under_o_1() {
     let expected = 900.0 * p * (1.0 - p) * n / (n - 1.0);
     let got = figure(&o_1, "variance in the last interval");
     assert!((got / expected - 1.0).abs() < 0.02, "{got}, not {expected}");
-    let all = o_1.table("CPU seconds of CPUs").expect("it is there");
+    let all = o_1.table("CPU seconds of CPUs").expect("the table exists");
     for row in &all.rows {
         assert!(
             row.values.iter().all(|&seconds| (seconds - 60.0).abs() < 0.1),
@@ -216,17 +215,17 @@ fn a_shell_and_a_monitor_take_their_part() {
         ("spacing", "1000"),
     ];
     let findings = run("li", &set, 2, "cfs");
-    // The last is forked at 5 s, and 1.5 ms.
+    // The last one is forked at 5 s and 1.5 ms.
     let started = figure(&findings, "all started");
     assert!((5.0..5.1).contains(&started), "{started}");
-    let cpus = findings.table("CPU seconds of CPUs").expect("it is there");
+    let cpus = findings.table("CPU seconds of CPUs").expect("the table exists");
     let last: f64 = cpus.rows[18].values.iter().sum();
-    // 10 ms of two seconds are the monitor's.
+    // The monitor takes 10 ms of two seconds.
     assert!((last - 1.99).abs() < 0.003, "{last}");
 }
 
-/// A server's threads come to 22 us a second on each CPU, and 307 us on any; a desktop to some
-/// 4.7 ms more. Lengths are drawn, with these means.
+/// Threads of a server take 22 us a second on each CPU, and 307 us on any CPU; threads of a desktop
+/// about 4.7 ms more. Lengths are drawn, with these means.
 #[test]
 fn kernel_threads_and_daemons_take_what_they_are_said_to() {
     let lost_us = |noise, seed: u64| {
@@ -234,11 +233,11 @@ fn kernel_threads_and_daemons_take_what_they_are_said_to() {
         let mut bench = bench("li", &set, 4);
         bench.config.seed = Some(seed);
         let run = bench
-            .session(&select::find("cfs").expect("it is there"))
+            .session(&select::find("cfs").expect("the scheduler exists"))
             .and_then(Session::finish)
-            .expect("it runs");
-        let cpus = run.findings.table("CPU seconds of CPUs").expect("it is there");
-        // Whole seconds, without the first.
+            .expect("the run succeeds");
+        let cpus = run.findings.table("CPU seconds of CPUs").expect("the table exists");
+        // Whole seconds, without the first one.
         let got: f64 = cpus.rows[1..121].iter().flat_map(|row| &row.values).sum();
         (4.0 - got / 120.0) * 1e6
     };
@@ -254,8 +253,8 @@ fn kernel_threads_and_daemons_take_what_they_are_said_to() {
 
 #[test]
 fn small_mixes_tell_schedulers_apart() {
-    // The editor preempts a hog at once under O(1); under first come, first served it never gets
-    // the CPU.
+    // The editor preempts a hog immediately under O(1). Under first come, first served it never
+    // gets the CPU.
     let response =
         |scheduler| run("editor", &[("time", "10")], 1, scheduler).figure("response mean");
     assert_eq!(response("o_1"), Some(3.0));
@@ -273,7 +272,7 @@ fn small_mixes_tell_schedulers_apart() {
     assert!((190.0..205.0).contains(&figure(&findings, "children done")));
 }
 
-/// Every scheduler that can run a benchmark runs it to its end, and tells its first figure.
+/// Every scheduler that can run a benchmark completes it and reports its first figure.
 #[test]
 fn every_scheduler_runs_every_benchmark() {
     let benches = [
@@ -303,7 +302,7 @@ fn every_scheduler_runs_every_benchmark() {
                 .unwrap_or_else(|error| panic!("{benchmark} under {choice}: {error}"));
             assert_eq!(run.warning, None, "{benchmark} under {choice}");
             assert!(!run.findings.printed.is_empty(), "{benchmark} under {choice}");
-            // Who computes for ever and is never made to stop leaves nobody else any time.
+            // A task that computes forever and is never preempted leaves no time for other tasks.
             let hog =
                 benchmark == "li" || (benchmark == "interbench" && run.findings.figures.is_empty());
             assert!(

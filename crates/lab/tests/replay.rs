@@ -1,8 +1,9 @@
-//! Recordings replayed: against other recordings of the same work, damaged, and of runs of our own.
+//! Recordings replayed: compared with other recordings of the same work, damaged, and recordings of
+//! our own runs.
 
 use schedlab_lab::parallel;
 use schedlab_lab::plan::{MachineSpec, Source};
-use schedlab_lab::replay::{Answer, Begin, Replay};
+use schedlab_lab::replay::{Begin, Replay, ReplayReport};
 use schedlab_machine::SplitMix64;
 use schedlab_replay::{Tokens, Trace, TraceBuilder, select};
 use schedlab_trace::read::Trace as Recording;
@@ -15,8 +16,8 @@ fn bytes(file: &str) -> Vec<u8> {
 
 fn text(name: &str) -> String {
     let bytes = schedlab_lab::compressed::unpack(bytes(&format!("{name}.xz")), 1 << 28)
-        .expect("it unpacks");
-    String::from_utf8(bytes).expect("it is text")
+        .expect("the file is compressed correctly");
+    String::from_utf8(bytes).expect("the file is text")
 }
 
 fn books(text: &str) -> Option<Trace> {
@@ -25,25 +26,25 @@ fn books(text: &str) -> Option<Trace> {
     Some(books.into_trace())
 }
 
-/// The question about a recording whose work ran in a group: that of the program's name.
+/// The replay request for a recording whose work ran in a group with the program's name.
 fn question(name: &str, root: &str) -> (Replay, Trace) {
     let file = format!("{}.groups", root.trim_end_matches(".sh"));
-    let groups = String::from_utf8(bytes(&file)).expect("it is text");
+    let groups = String::from_utf8(bytes(&file)).expect("the file is text");
     let replay = Replay {
         groups: Some(Source { file, text: groups }),
         only: Some(format!("descendants of {root}")),
         ..Replay::new(name)
     };
-    (replay, books(&text(name)).expect("it is a trace"))
+    (replay, books(&text(name)).expect("the text is a trace"))
 }
 
-fn answer(replay: &Replay, trace: Trace) -> Answer {
+fn answer(replay: &Replay, trace: Trace) -> ReplayReport {
     let prepared = replay.prepare(trace).unwrap_or_else(|error| panic!("{error}"));
-    prepared.answer(parallel::cores()).unwrap_or_else(|error| panic!("{error}"))
+    prepared.run(parallel::cores()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// End and waiting, ms, of the groups that `is_in` names, in a column.
-fn of_column(answer: &Answer, column: usize, is_in: impl Fn(&str) -> bool) -> (f64, f64) {
+/// End and waiting time, ms, of the groups that `is_in` selects, in a column.
+fn of_column(answer: &ReplayReport, column: usize, is_in: impl Fn(&str) -> bool) -> (f64, f64) {
     let mut both = (0.0_f64, 0.0);
     for (group, figures) in answer.groups.iter().zip(&answer.columns[column].groups) {
         if is_in(&group.name) {
@@ -59,8 +60,8 @@ fn near(what: &str, (end, wait): (f64, f64), wanted: (f64, f64), bounds: (f64, f
     assert!(off(wait, wanted.1) <= bounds.1, "{what}: wait {wait}, recorded {}", wanted.1);
 }
 
-/// Medians of three recordings of the work on one CPU, against what is said of it by a recording
-/// on two.
+/// Medians of three recordings of the work on one CPU, compared with the prediction from a
+/// recording on two CPUs.
 #[test]
 fn a_desk_on_one_cpu_is_predicted() {
     let (replay, trace) = question("desk", "desk.sh");
@@ -70,29 +71,29 @@ fn a_desk_on_one_cpu_is_predicted() {
     assert!(answer.e_end <= 0.08, "{}", answer.e_end);
     assert!(answer.e_wait <= 0.25, "{}", answer.e_wait);
     near_one_cpu(&answer);
-    // All of the machine, and not the work alone, on one CPU.
+    // The whole machine, rather than just the work, on one CPU.
     let (replay, trace) = question("desk", "desk.sh");
     let machine = MachineSpec { cpus: Some(1), ..MachineSpec::default() };
     near_one_cpu(&self::answer(&Replay { machine, ..replay }, trace));
 }
 
-/// On a machine that has been running two hogs come to stand in one queue, or do not, as in the
-/// recordings: of three of them they waited for 303, 450 and 487 ms.
+/// On a running machine, two hogs share a runqueue or do not, as in the recordings: in three of
+/// them they waited for 303, 450 and 487 ms.
 #[test]
 fn a_desk_of_a_running_machine_has_both_its_modes() {
     let (replay, trace) = question("desk", "desk.sh");
     let fresh = Replay { begin: Begin::Fresh, ..replay.clone() };
     let answer = answer(&replay, trace.clone());
-    let hog = answer.groups.iter().position(|group| group.name == "hog").expect("it is there");
+    let hog = answer.groups.iter().position(|group| group.name == "hog").expect("the group exists");
     let wait = &answer.columns[1].groups[hog].wait;
     assert!(wait.least <= 303e6 && wait.greatest >= 487e6, "{wait:?}");
-    // Where all tasks come at once they never do.
+    // If all tasks arrive at once, the hogs never share a runqueue.
     let answer = self::answer(&fresh, trace);
     assert!(answer.columns[1].groups[hog].wait.greatest < 450e6);
 }
 
-/// That the third column is what was recorded of a desk on one CPU.
-fn near_one_cpu(answer: &Answer) {
+/// Checks that the third column agrees with a recording of a desk on one CPU.
+fn near_one_cpu(answer: &ReplayReport) {
     for (name, end, wait) in [
         ("hog", 1402.4, 1748.2),
         ("video", 1135.8, 739.7),
@@ -104,12 +105,12 @@ fn near_one_cpu(answer: &Answer) {
     }
 }
 
-/// What ran where one CPU was allowed to it has but one order, and the replay has it, if it is told
-/// of that: no trace is.
+/// Work that is restricted to one CPU has only one order, and the replay reproduces it, if the
+/// restriction is specified: a trace does not contain it.
 #[test]
 fn a_desk_on_one_cpu_is_replayed() {
     let (replay, trace) = question("desk-cpu1", "desk.sh");
-    let own = select::tasks(&trace, "descendants of desk.sh").expect("it is there");
+    let own = select::tasks(&trace, "descendants of desk.sh").expect("the tasks exist");
     let rows: Vec<String> = (trace.tasks.iter().zip(own))
         .filter(|(_, own)| *own)
         .map(|(task, _)| format!("{{\"tid\": {}, \"allowed\": \"1\"}}", task.pid))
@@ -124,7 +125,7 @@ fn a_desk_on_one_cpu_is_replayed() {
     }
 }
 
-/// The same of a build whose hog gets another nice value.
+/// A build whose hog gets another nice value is predicted.
 #[test]
 fn a_build_beside_a_nicer_hog_is_predicted() {
     let (replay, trace) = question("build", "build.sh");
@@ -137,7 +138,7 @@ fn a_build_beside_a_nicer_hog_is_predicted() {
     near("hog", of_column(&answer, 2, |group| group == "hog"), (2551.1, 1922.8), (0.04, 0.10));
 }
 
-/// And the other way round.
+/// The opposite change is predicted, too.
 #[test]
 fn a_build_beside_a_less_nice_hog_is_predicted() {
     let (replay, trace) = question("build-hog10", "build.sh");
@@ -147,7 +148,7 @@ fn a_build_beside_a_less_nice_hog_is_predicted() {
     assert!(answer.e_end <= 0.04 && answer.e_wait <= 0.10, "{} {}", answer.e_end, answer.e_wait);
     let build = of_column(&answer, 2, |group| group != "hog");
     near("build", build, (2540.6, 4745.0), (0.04, 0.10));
-    // Its hog is the worst of the predictions that can be checked: 8 % and 14 % off.
+    // Its hog is the worst of the predictions that can be checked: errors of 8 % and 14 %.
     near("hog", of_column(&answer, 2, |group| group == "hog"), (1444.1, 822.8), (0.12, 0.20));
 }
 
@@ -157,13 +158,17 @@ fn a_server_is_replayed() {
     let answer = answer(&replay, trace);
     assert!(answer.e_cpu == 0.0 && !answer.hangs, "{:?}", answer.messages);
     assert!(answer.e_end <= 0.08, "{}", answer.e_end);
-    // Its own recording's ends: of three recordings redis-benchmark's were 139, 149 and 161 ms.
+    // Ends in its own recording: in three recordings, redis-benchmark ended at 139, 149 and 161 ms.
     for name in ["redis-server", "redis-benchmark", "hog"] {
         let (end, _) = of_column(&answer, 0, |group| group == name);
         let (got, _) = of_column(&answer, 1, |group| group == name);
         assert!((got - end).abs() / end <= 0.08, "{name}: {got}, recorded {end}");
     }
-    assert!(answer.sleeps.edge > 4_500, "loopback's replies are no device's: {:?}", answer.sleeps);
+    assert!(
+        answer.sleeps.edge > 4_500,
+        "replies over loopback do not come from a device: {:?}",
+        answer.sleeps
+    );
 }
 
 #[test]
@@ -172,13 +177,13 @@ fn the_answer_is_the_same_on_any_number_of_threads() {
     let replay = Replay { schedulers: vec!["cfs".into(), "bfs".into()], seeds: 3, ..replay };
     let prepared = replay.prepare(trace).unwrap_or_else(|error| panic!("{error}"));
     let of = |threads| {
-        let threads = NonZeroUsize::new(threads).expect("it is not 0");
-        prepared.answer(threads).unwrap_or_else(|error| panic!("{error}"))
+        let threads = NonZeroUsize::new(threads).expect("the count is not 0");
+        prepared.run(threads).unwrap_or_else(|error| panic!("{error}"))
     };
     assert_eq!(of(1), of(3));
 }
 
-/// The work as a file is the work.
+/// The work as a file is the same work.
 #[test]
 fn the_written_model_reads_back() {
     let (replay, trace) = question("desk", "desk.sh");
@@ -194,7 +199,7 @@ fn the_written_model_reads_back() {
     }
 }
 
-/// `text`, damaged in one of the ways in which recordings are.
+/// Returns `text`, damaged in one of the ways in which recordings are.
 fn damaged(text: &str, way: usize, random: &mut SplitMix64) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     let count = lines.len();
@@ -218,7 +223,7 @@ fn damaged(text: &str, way: usize, random: &mut SplitMix64) -> String {
                 lines.into_iter().flat_map(|it| vec![it; 1 + usize::from(draw(50) == 0)]).collect()
         }
         6 => lines.retain(|line| !line.contains("[001]")),
-        // Bytes are other bytes.
+        // Bytes are replaced.
         9 => {
             let mut bytes = text.as_bytes().to_vec();
             for _ in 0..1 + count / 20 {
@@ -227,7 +232,7 @@ fn damaged(text: &str, way: usize, random: &mut SplitMix64) -> String {
             }
             return String::from_utf8_lossy(&bytes).into_owned();
         }
-        // Lines of some time are in any order.
+        // Lines of some period are in random order.
         10 => {
             for part in lines.chunks_mut(60) {
                 for at in (1..part.len()).rev() {
@@ -246,7 +251,7 @@ fn damaged(text: &str, way: usize, random: &mut SplitMix64) -> String {
             };
             return lines.into_iter().map(without).collect::<Vec<String>>().join("\n");
         }
-        // Every number is used again and again.
+        // Every number is reused.
         _ => {
             let digits = |line: &str| {
                 let mut out = String::new();
@@ -267,23 +272,23 @@ fn damaged(text: &str, way: usize, random: &mut SplitMix64) -> String {
     lines.join("\n")
 }
 
-/// Whatever is lost of a recording: there is a message or an answer, and nobody waits for ever.
+/// Whatever part of a recording is lost, there is a message or a report, and no task waits forever.
 #[test]
 fn damaged_recordings_are_replayed() {
     let mut random = SplitMix64::new(1);
     let mut answers = 0;
     for name in ["desk", "lua", "build-hog10", "messaging"] {
         let whole = text(name);
-        // So much of each that it is over soon.
+        // A part of each that is short to replay.
         let whole: String = whole.lines().take(5_000).flat_map(|line| [line, "\n"]).collect();
-        // In text without contexts there are none to be lost.
+        // Text without contexts has none to lose.
         for way in (0..11).filter(|&way| way != 7 || name != "lua" && name != "messaging") {
             for tokens in [Tokens::Strict, Tokens::Counted] {
                 let Some(trace) = books(&damaged(&whole, way, &mut random)) else { continue };
                 let replay = Replay { tokens, seeds: 1, ..Replay::new(name) };
                 let Ok(prepared) = replay.prepare(trace) else { continue };
                 let one = NonZeroUsize::MIN;
-                let answer = prepared.answer(one).unwrap_or_else(|error| panic!("{error}"));
+                let answer = prepared.run(one).unwrap_or_else(|error| panic!("{error}"));
                 assert!(!answer.hangs, "{name}, way {way}: {:?}", answer.messages);
                 assert_eq!(answer.e_cpu, 0.0, "{name}, way {way}: {:?}", answer.messages);
                 answers += 1;
@@ -299,35 +304,35 @@ fn what_is_asked_wrongly_is_told() {
         let (mut replay, trace) = question("desk", "desk.sh");
         change(&mut replay);
         match replay.prepare(trace) {
-            Ok(_) => panic!("it is wrong"),
+            Ok(_) => panic!("the request is invalid"),
             Err(error) => error.to_string(),
         }
     };
-    let said = error(&|it| it.only = Some("tipist".into()));
-    assert!(said.contains("tipist") && said.contains("typist"), "{said}");
-    let said = error(&|it| it.changes = vec!["nice hog plenty".into()]);
-    assert!(said.contains("plenty"), "{said}");
-    let said = error(&|it| it.changes = vec!["paint hog red".into()]);
-    assert!(said.contains("paint"), "{said}");
-    let said = error(&|it| it.recorded = Some("evdf".into()));
-    assert!(said.contains("eevdf"), "{said}");
-    let said = error(&|it| {
+    let message = error(&|it| it.only = Some("tipist".into()));
+    assert!(message.contains("tipist") && message.contains("typist"), "{message}");
+    let message = error(&|it| it.changes = vec!["nice hog plenty".into()]);
+    assert!(message.contains("plenty"), "{message}");
+    let message = error(&|it| it.changes = vec!["paint hog red".into()]);
+    assert!(message.contains("paint"), "{message}");
+    let message = error(&|it| it.recorded = Some("evdf".into()));
+    assert!(message.contains("eevdf"), "{message}");
+    let message = error(&|it| {
         it.groups = Some(Source { file: "g".into(), text: "hog batch\n".into() });
     });
-    assert!(said.starts_with("g: line 1"), "{said}");
-    let said = error(&|it| it.without = Some("*".into()));
-    assert!(said.contains("no task is left"), "{said}");
-    let said = error(&|it| it.limit_ns = Some(0));
-    assert!(said.contains("--duration 0"), "{said}");
+    assert!(message.starts_with("g: line 1"), "{message}");
+    let message = error(&|it| it.without = Some("*".into()));
+    assert!(message.contains("no task is left"), "{message}");
+    let message = error(&|it| it.limit_ns = Some(0));
+    assert!(message.contains("--duration 0"), "{message}");
     let only_switches: String = text("desk")
         .lines()
         .filter(|line| !line.contains("sched_wak"))
         .map(|line| format!("{line}\n"))
         .collect();
-    let trace = books(&only_switches).expect("it has switches");
-    let said = match Replay::new("t").prepare(trace) {
-        Ok(_) => panic!("each sleep would be a time"),
+    let trace = books(&only_switches).expect("the trace has switches");
+    let message = match Replay::new("t").prepare(trace) {
+        Ok(_) => panic!("the trace has no wakeups"),
         Err(error) => error.to_string(),
     };
-    assert!(said.contains("sched_waking") && said.contains("perf sched record"), "{said}");
+    assert!(message.contains("sched_waking") && message.contains("perf sched record"), "{message}");
 }

@@ -1,8 +1,8 @@
-//! A run of our own, recorded and replayed under the same scheduler, is the same run: there is no
-//! noise in it, so whatever differs is the importer's fault.
+//! A run of our own, recorded and replayed under the same scheduler, is the same run. It contains
+//! no noise, so that any difference is a fault of the importer.
 
 use schedlab_lab::plan::{Benchmark, Load, MachineSpec, Plan, Source};
-use schedlab_lab::replay::{Answer, Replay};
+use schedlab_lab::replay::{Replay, ReplayReport};
 use schedlab_machine::SplitMix64;
 use schedlab_replay::{Trace, TraceBuilder};
 use schedlab_trace::Recorder;
@@ -31,19 +31,19 @@ fn record_load(load: Load, scheduler: &str, cpus: u32, hz: u32) -> Trace {
     recorder.into_sink().into_trace()
 }
 
-/// Its replay under the same scheduler, as it is.
-fn replayed(trace: Trace, scheduler: &str, hz: u32) -> Answer {
+/// Its unchanged replay under the same scheduler.
+fn replayed(trace: Trace, scheduler: &str, hz: u32) -> ReplayReport {
     let replay =
         Replay { recorded: Some(scheduler.into()), hz: Some(hz), seeds: 1, ..Replay::new("own") };
     let prepared = replay.prepare(trace).unwrap_or_else(|error| panic!("{error}"));
-    prepared.answer(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"))
+    prepared.run(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn event(key: &str, action: Action) -> Event {
     Event { key: key.into(), action }
 }
 
-/// Tasks that compute, sleep, wake each other and fork, with times of which no two are alike.
+/// Tasks that compute, sleep, wake each other and fork, with all times different.
 fn random(seed: u64) -> Model {
     let mut random = SplitMix64::new(seed);
     let mut ns = |most_us: u64| 1_000 + random.below(most_us * 1_000);
@@ -61,7 +61,7 @@ fn random(seed: u64) -> Model {
     };
     for number in 0..2 {
         let events = vec![event("run", Action::Run(40_000_000 + ns(60_000)))];
-        // The trace begins when the run does, so that ticks come at the same times.
+        // The trace begins with the run, so that ticks come at the same times.
         add(format!("hog{number}"), 1, number * ns(30_000), 1, events);
     }
     for number in 0..3 {
@@ -123,10 +123,10 @@ fn a_run_of_our_own_is_replayed_to_the_nanosecond() {
     }
 }
 
-/// The examples go on until they are stopped, and so do their replays.
+/// The examples continue until they are stopped, and so do their replays.
 #[test]
 fn the_examples_are_replayed_as_far_as_they_were_recorded() {
-    // In the desktop some things happen at the same time.
+    // In the desktop some events are simultaneous.
     for (name, cpus, differ) in [("desktop", 2, 2), ("server", 4, 0)] {
         let path = format!("{}/../../examples/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -141,8 +141,7 @@ fn the_examples_are_replayed_as_far_as_they_were_recorded() {
                 ..Replay::new(name)
             };
             let prepared = replay.prepare(trace).unwrap_or_else(|error| panic!("{error}"));
-            let answer =
-                prepared.answer(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"));
+            let answer = prepared.run(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"));
             let same = answer.columns[0].groups.iter().zip(&answer.columns[1].groups);
             let same = same.filter(|(one, other)| one == other).count();
             assert!(same + differ >= answer.groups.len(), "{name} {scheduler}: {same}");
@@ -168,7 +167,7 @@ fn worlds_are_replayed() {
     }
 }
 
-/// A benchmark's programs, as they were seen.
+/// Programs of benchmarks, as they were observed.
 #[test]
 fn benchmarks_are_replayed() {
     for (name, parameters) in [

@@ -1,4 +1,4 @@
-//! From a real machine to what people read.
+//! From a simulated machine to a report for people.
 
 #[path = "../../measure/tests/support/mod.rs"]
 #[allow(dead_code)]
@@ -19,7 +19,8 @@ use support::{OneQueue, Script};
 
 const MS: u64 = 1_000_000;
 
-/// Key, nice value, start (ms), program of runs (ms) and sleeps (ms, negative), and how often.
+/// Key, nice value, start (ms), program of runs (ms) and sleeps (ms, negative), and number of
+/// repetitions.
 type Program = (&'static str, i32, u64, &'static [i64], usize);
 
 fn program(&(_, nice, start_ms, steps, times): &Program) -> (u64, TaskAttr, Vec<Op>) {
@@ -102,7 +103,7 @@ const MIXED: &[Program] = &[
 
 fn round_robin(programs: &[Program]) -> RunReport {
     let (_, release) = registry::find("round_robin@1.0").unwrap();
-    let make = |config: &BuildConfig| release.build(config).expect("it is of the registry");
+    let make = |config: &BuildConfig| release.build(config).expect("the scheduler builds");
     let scheduler = make(&BuildConfig::flat(1, 100));
     run("round_robin", "1.0", 1, scheduler, programs)
 }
@@ -120,7 +121,7 @@ fn draw(run: &RunReport, lanes: Lanes, style: Style) -> String {
     timeline::draw(run, options, style).unwrap()
 }
 
-/// No line is wider than it may be, and none ends in blanks.
+/// Checks that no line exceeds the width, and that none ends in blanks.
 fn assert_fits(text: &str, width: usize) {
     for line in text.lines() {
         assert!(line.chars().count() <= width, "wider than {width}: {line}");
@@ -129,7 +130,7 @@ fn assert_fits(text: &str, width: usize) {
 }
 
 /// Round robin of Linux 1.0 with two hogs, worked out by hand: each has 15 ticks of 10 ms, and the
-/// older goes first.
+/// older one goes first.
 #[test]
 fn two_hogs_under_round_robin() {
     let run = round_robin(&[("hog", 0, 0, &[400], 1), ("hog", 0, 0, &[400], 1)]);
@@ -143,12 +144,12 @@ fn two_hogs_under_round_robin() {
     assert_eq!((run.totals.cpu_use, run.totals.jobs), (Some(1.0), 2));
     assert_eq!(run.totals.throughput_per_s, Some(2.5));
     assert_eq!((run.turnaround.mean_ns, run.turnaround.max_ns), (Some(750 * MS), Some(800 * MS)));
-    // The first waits 150 + 150 ms, the second 150 + 150 + 100.
+    // The first waits for 150 + 150 ms, the second for 150 + 150 + 100.
     assert_eq!((run.totals.wait_mean_ns, run.totals.wait_max_ns), (Some(350 * MS), 150 * MS));
     assert_eq!((run.totals.switches_voluntary, run.totals.switches_involuntary), (2, 4));
     let fairness = run.fairness.as_ref().unwrap();
-    // Each was owed half of what the other had had; the last 100 ms the second had alone. By share
-    // 400 of 350 ms, and 400 of 450: (8/7 + 8/9)^2 / 2 (64/49 + 64/81).
+    // Each was entitled to half of the time that the other had had. The second was alone for the
+    // last 100 ms. By share, 400 of 350 ms, and 400 of 450: (8/7 + 8/9)^2 / 2 (64/49 + 64/81).
     assert_eq!((fairness.lag_max_ns, fairness.owed_max_task), (75 * MS, Some(1)));
     assert_eq!((fairness.owed_end_ns, fairness.jain_by_share), (50 * MS, Some(0.984615)));
     assert_eq!(fairness.jain_by_weight, Some(1.0));
@@ -211,7 +212,7 @@ fn many_tasks_are_drawn_by_key_and_many_cpus_together() {
         assert_fits(&text, 80);
         insta::assert_snapshot!(format!("crowd_{name}"), text);
     }
-    // A task each has no room: the busiest are shown, and it is said that others are not.
+    // There is no room for each task: the busiest are shown, with a note about the others.
     let keys: Vec<String> = (0..40).map(|number| format!("k{number}")).collect();
     let mut run = one_queue(1, &crowd);
     for task in &mut run.tasks {
@@ -319,7 +320,7 @@ fn tasks_have_as_many_columns_as_fit() {
 
 #[test]
 fn a_starved_task_is_told_of() {
-    // The hog keeps the CPU until its next tick, and the run is over before.
+    // The hog keeps the CPU until its next tick, and the run ends before.
     let run = one_queue(1, &[("hog", 0, 0, &[1100], 1), ("late", 0, 995, &[50], 1)]);
     assert_eq!((run.totals.waiting_at_end, run.tasks[1].wait_open_ns), (1, 5 * MS));
     let text = table::comparison(&Report::new(workload(), vec![run]), Style::plain(80));
@@ -374,7 +375,7 @@ fn documents_come_back_as_they_were() {
     let back = json::from_json(&text).unwrap();
     assert_eq!(back, report);
     assert_eq!(json::to_json(&back), text);
-    // A plain reader sees the same.
+    // A plain reader gets the same values.
     let plain: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(plain, serde_json::to_value(&report).unwrap());
 }

@@ -7,7 +7,7 @@ use schedlab_lab::scx_expects::{Expects, Feature};
 use schedlab_lab::select::Choice;
 use std::ops::RangeInclusive;
 
-/// The assumption of a policy that `world` violates. `None`: it violates none, or `choice` is no
+/// The assumption of a policy that `world` violates. `None`: it violates none, or `choice` is not a
 /// policy.
 pub fn broken_by(choice: &Choice, world: &World) -> Option<String> {
     violated(expects_of(choice)?, world)
@@ -63,13 +63,14 @@ mod tests {
 
     fn expects(all: &[(&str, &str)]) -> Expects {
         let mut expects = Expects::default();
-        all.iter().for_each(|(name, value)| expects.add(name, value).expect("it is well formed"));
+        all.iter()
+            .for_each(|(name, value)| expects.add(name, value).expect("the items are well formed"));
         expects
     }
 
     #[test]
     fn worlds_break_what_is_asked_for() {
-        let choice = choose(&["eevdf"]).expect("it is there")[0].choice.clone();
+        let choice = choose(&["eevdf"]).expect("the scheduler exists")[0].choice.clone();
         let mut seen = std::collections::BTreeSet::new();
         for seed in 0..300 {
             let world = World::random(seed, &choice);
@@ -86,6 +87,6 @@ mod tests {
             }
             assert_eq!(violated(&Expects::default(), &world), None);
         }
-        assert_eq!(seen.len(), FEATURES.len(), "worlds vary in all of it: {seen:?}");
+        assert_eq!(seen.len(), FEATURES.len(), "worlds vary in all features: {seen:?}");
     }
 }

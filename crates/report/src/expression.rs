@@ -232,7 +232,7 @@ pub trait Vocabulary {
 }
 
 /// The text of an expression, and how far it has been read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Input<'a> {
     text: &'a str,
     rest: &'a str,

@@ -1,71 +1,21 @@
-//! What varies between the runs of a space, and over which values: [`Axis`].
+//! Settings that vary between the runs of a space, and their values: [`Axis`].
 
 use super::form::{AxisForm, Scale};
+use super::value::{AxisValue, DEFAULT};
 use schedlab_core::cpu_set::parse_cpu_list;
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_lab::settings::Setting;
-use serde::{Deserialize, Serialize};
-use std::fmt;
 
-/// The value that leaves things as they are.
-const DEFAULT: &str = "default";
-
-/// Ticks a second, at most.
+/// Maximum number of ticks a second.
 const HZ_MAX: i64 = 10_000;
 
-/// More values than this on one axis are refused: more is a continuous range, to be sampled.
+/// Maximum number of values on an axis. More values are a continuous range, which must be sampled.
 const VALUES_MAX: u64 = 100_000;
 
-/// A value on an axis.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected a number, or text in quotes")]
-pub enum AxisValue {
-    /// What varies is left as it is; `"default"` in a file.
-    Default,
-    /// A whole number.
-    Whole(i64),
-    /// A number.
-    Real(f64),
-    /// Text.
-    Text(String),
-}
-
-impl fmt::Display for AxisValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AxisValue::Default => f.write_str(DEFAULT),
-            AxisValue::Whole(number) => write!(f, "{number}"),
-            AxisValue::Real(number) => write!(f, "{number}"),
-            AxisValue::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-impl AxisValue {
-    /// The number, if it is one.
-    pub fn as_f64(&self) -> Option<f64> {
-        match self {
-            AxisValue::Whole(number) => Some(*number as f64),
-            AxisValue::Real(number) => Some(*number),
-            AxisValue::Default | AxisValue::Text(_) => None,
-        }
-    }
-
-    fn whole(&self) -> Option<i64> {
-        match self {
-            AxisValue::Whole(number) => Some(*number),
-            AxisValue::Real(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
-                Some(*number as i64)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// What varies.
+/// Subject of an axis: the setting that varies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Subject {
-    /// `scheduler`: who runs it.
+    /// `scheduler`: the scheduler of the run.
     Scheduler,
     /// `set.NAME`: a tunable.
     Tunable(String),
@@ -77,11 +27,11 @@ pub enum Subject {
     Machine,
     /// `hz`: ticks a second.
     Hz,
-    /// `cost.NAME`: what a thing costs, ns.
+    /// `cost.NAME`: the cost of an operation, ns.
     Cost(String),
-    /// `seed`: of what is random.
+    /// `seed`: the seed of everything random.
     Seed,
-    /// `duration`: when each run is stopped, s.
+    /// `duration`: the time at which each run stops, s.
     Duration,
     /// `workload.PATH`: a value in the workload's file.
     Workload(String),
@@ -89,17 +39,17 @@ pub enum Subject {
     Policy(String),
     /// `affinity.KEY`: the CPUs of a task, `0-3,6`.
     Affinity(String),
-    /// `slice.KEY`: the slice that a task asks for, us.
+    /// `slice.KEY`: the slice that a task requests, us.
     Slice(String),
-    /// `parameter.NAME`: a benchmark's.
+    /// `parameter.NAME`: a parameter of a benchmark.
     Parameter(String),
 }
 
 impl Subject {
-    /// Reads a name.
+    /// Parses a subject by name.
     ///
     /// # Errors
-    /// It names nothing that varies.
+    /// There is no such subject.
     pub fn parse(name: &str) -> Result<Subject, String> {
         match name {
             "scheduler" => return Ok(Subject::Scheduler),
@@ -112,14 +62,14 @@ impl Subject {
         }
         let unknown = || {
             format!(
-                "\"{name}\" is nothing that can vary; there are scheduler, cpus, machine, hz, \
+                "\"{name}\" cannot vary; the subjects are scheduler, cpus, machine, hz, \
                  seed, duration, set.NAME, cost.NAME, workload.PATH, policy.TASK, affinity.TASK, \
                  slice.TASK and parameter.NAME"
             )
         };
         let (kind, rest) = name.split_once('.').ok_or_else(unknown)?;
         if rest.is_empty() {
-            return Err(format!("\"{name}\": a name is missing behind the dot"));
+            return Err(format!("\"{name}\": a name is missing after the dot"));
         }
         let rest = rest.to_string();
         Ok(match kind {
@@ -135,12 +85,13 @@ impl Subject {
         })
     }
 
-    /// Whether it changes the machine or the load: what it is must be prepared anew then.
+    /// Whether it changes the machine or the load, so that a plan must be prepared again for each
+    /// value.
     pub fn is_structural(&self) -> bool {
         !matches!(self, Subject::Tunable(_) | Subject::Seed)
     }
 
-    /// Whether its values are whole numbers however they are written.
+    /// Whether its values are whole numbers, however they are written.
     fn is_whole(&self) -> bool {
         matches!(
             self,
@@ -148,7 +99,7 @@ impl Subject {
         )
     }
 
-    /// `value` as it is used: read if it is text, checked.
+    /// Checks `value` and converts it from text where necessary.
     fn read(&self, value: &AxisValue) -> Result<AxisValue, String> {
         if *value == AxisValue::Default || *value == AxisValue::Text(DEFAULT.into()) {
             return Ok(AxisValue::Default);
@@ -156,18 +107,18 @@ impl Subject {
         let whole = |what: &str, least: i64, most: i64| {
             let number = value.whole().filter(|it| (least..=most).contains(it));
             number.map(AxisValue::Whole).ok_or_else(|| {
-                format!("{value} is no {what}, which is a whole number from {least} to {most}")
+                format!("{value} is not a {what}, which is a whole number from {least} to {most}")
             })
         };
         let text = |what: &str| match value {
             AxisValue::Text(text) if !text.is_empty() => Ok(value.clone()),
-            _ => Err(format!("{value} is no {what}, which is text in quotes")),
+            _ => Err(format!("{value} is not a {what}, which is text in quotes")),
         };
         let number = |what: &str, least: f64, most: f64| {
             let found = value.as_f64().filter(|it| (least..=most).contains(it));
             found
                 .map(|_| value.clone())
-                .ok_or_else(|| format!("{value} is no {what}, which is {least} to {most}"))
+                .ok_or_else(|| format!("{value} is not a {what}, which is from {least} to {most}"))
         };
         match self {
             Subject::Scheduler => text("scheduler"),
@@ -193,12 +144,12 @@ impl Subject {
             Subject::Affinity(_) => {
                 let written = value.to_string();
                 parse_cpu_list(&written)
-                    .ok_or_else(|| format!("\"{written}\" is no list such as 0-3,6"))?;
+                    .ok_or_else(|| format!("\"{written}\" is not a list such as 0-3,6"))?;
                 Ok(AxisValue::Text(written))
             }
             Subject::Workload(_) | Subject::Parameter(_) => match value {
                 AxisValue::Real(number) if !number.is_finite() => {
-                    Err(format!("{value} is no number of a workload"))
+                    Err(format!("{value} is not a number that a workload can have"))
                 }
                 value => Ok(value.clone()),
             },
@@ -206,30 +157,30 @@ impl Subject {
     }
 }
 
-/// Over what an axis goes.
+/// Values of an axis.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Domain {
     /// These values.
     List(Vec<AxisValue>),
-    /// All numbers between two, both of them included; only sampled.
+    /// All numbers from `from` to `to`, both included. Such a range can only be sampled.
     Between {
-        /// The least.
+        /// The smallest number.
         from: f64,
-        /// The most.
+        /// The largest number.
         to: f64,
-        /// Whether equal ratios rather than equal differences are equally likely.
+        /// Whether equal ratios, rather than equal differences, are equally likely.
         log: bool,
-        /// Whether only whole numbers are meant.
+        /// Whether the range contains only whole numbers.
         whole: bool,
     },
 }
 
-/// What varies, and over what.
+/// A setting that varies, and its values.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Axis {
-    /// As the file calls it, and the column of results.
+    /// Name in the file, and name of the column of results.
     pub name: String,
-    /// What varies.
+    /// The setting that varies.
     pub subject: Subject,
     /// Its values.
     pub domain: Domain,
@@ -239,22 +190,22 @@ impl Axis {
     /// Reads an axis.
     ///
     /// # Errors
-    /// What is wrong with it and what would be right.
+    /// Description of the fault, and of what would be right.
     pub(super) fn read(form: &AxisForm) -> Result<Axis, String> {
         let subject = Subject::parse(&form.name)?;
         let domain = domain(&subject, form)?;
         Ok(Axis { name: form.name.clone(), subject, domain })
     }
 
-    /// A value that was given for it, as it is used.
+    /// Checks `value` and converts it for this axis.
     ///
     /// # Errors
-    /// It cannot be.
+    /// The axis cannot have this value.
     pub fn take(&self, value: &AxisValue) -> Result<AxisValue, String> {
         self.subject.read(value)
     }
 
-    /// The value at `part` of the way, 0 (included) to 1 (not included).
+    /// The value at the fraction `part` of the axis, from 0 (included) to 1 (excluded).
     pub fn at(&self, part: f64) -> AxisValue {
         match &self.domain {
             Domain::List(values) => {
@@ -262,10 +213,11 @@ impl Axis {
                 values[place.min(values.len() - 1)].clone()
             }
             Domain::Between { from, to, log, whole } => {
-                // Each whole number has the same room, those at the ends too.
+                // Each whole number has the same probability, the two at the ends included.
                 let (from, to) = if *whole && !log { (from - 0.5, to + 0.5) } else { (*from, *to) };
                 let value = match log {
-                    // The same on every machine, as pow of the system's library need not be.
+                    // `libm` gives the same result on every machine; the system library's `pow`
+                    // need not.
                     true => from * libm::pow(to / from, part),
                     false => from + (to - from) * part,
                 };
@@ -280,7 +232,7 @@ impl Axis {
         }
     }
 
-    /// The least and the most number; none where not all values are numbers.
+    /// The smallest and the largest number. `None`: some values are not numbers.
     pub fn ends(&self) -> Option<(f64, f64)> {
         match &self.domain {
             Domain::Between { from, to, .. } => Some((*from, *to)),
@@ -294,7 +246,7 @@ impl Axis {
         }
     }
 
-    /// Values that stand for all of them: of a list all, of a range its ends and its middle.
+    /// Representative values: all values of a list; the two ends and the centre of a range.
     pub fn typical(&self) -> Vec<AxisValue> {
         match &self.domain {
             Domain::List(values) => values.clone(),
@@ -335,7 +287,7 @@ fn domain(subject: &Subject, form: &AxisForm) -> Result<Domain, String> {
         let read = subject.read(value)?;
         read.as_f64()
             .filter(|number| number.is_finite())
-            .ok_or_else(|| format!("{what}: {value} is no number"))
+            .ok_or_else(|| format!("{what}: {value} is not a number"))
     };
     let (from, to) = (end("from", &form.from)?, end("to", &form.to)?);
     if from >= to {
@@ -349,7 +301,7 @@ fn domain(subject: &Subject, form: &AxisForm) -> Result<Domain, String> {
     let whole = subject.is_whole()
         || form.integer.unwrap_or(written_whole(&form.from) && written_whole(&form.to));
     if subject.is_whole() && form.integer == Some(false) {
-        return Err("integer = false: its values are whole numbers".into());
+        return Err("integer = false: the values of this axis are always whole numbers".into());
     }
     let number = |value: f64| match whole {
         true => AxisValue::Whole(value.round() as i64),
@@ -357,11 +309,12 @@ fn domain(subject: &Subject, form: &AxisForm) -> Result<Domain, String> {
     };
     let many = |count: u64| match count {
         2..=VALUES_MAX => Ok(()),
-        _ => Err(format!("{count} values are not 2 to {VALUES_MAX}")),
+        _ => Err(format!("there are {count} values; an axis has 2 to {VALUES_MAX}")),
     };
     match (form.steps, form.step) {
         (Some(_), Some(_)) => {
-            Err("give steps (how many values) or step (how far), not both".into())
+            Err("give steps (the number of values) or step (the distance between them), not both"
+                .into())
         }
         (None, None) => Ok(Domain::Between { from, to, log, whole }),
         (Some(steps), None) => {
@@ -402,7 +355,7 @@ fn list(subject: &Subject, values: Vec<AxisValue>) -> Result<Domain, String> {
     for value in &values {
         let value = subject.read(value)?;
         if read.len() < 1_000 && read.contains(&value) {
-            return Err(format!("{value} comes twice; name it once"));
+            return Err(format!("{value} is given twice; give it once"));
         }
         read.push(value);
     }

@@ -1,8 +1,9 @@
-//! Runs of a space: a [`Stage`] is what points have in common that differ in tunables and seeds
-//! only, so that their workload is read and checked once.
+//! Runs of a space. A [`Stage`] is shared by points that differ only in tunables and seeds, so that
+//! their workload is read and checked once.
 
 use super::Space;
-use super::axis::{AxisValue, Subject};
+use super::axis::Subject;
+use super::value::AxisValue;
 use schedlab_core::cpu_set::parse_cpu_list;
 use schedlab_lab::Error;
 use schedlab_lab::plan::{Contender, Load, MachineSource, Plan, Prepared, SetValues};
@@ -14,36 +15,36 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So many stages are kept: those of a grid come again and again, those of a sample never.
+/// Number of stages that are kept. The stages of a grid recur; the stages of a sample do not.
 const STAGES_KEPT: usize = 32;
 
-/// What came of one run.
+/// Result of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// The number of the point, from 0.
+    /// Number of the point, from 0.
     pub point: u64,
-    /// The number of the repetition, from 0.
+    /// Number of the repetition, from 0.
     pub repetition: u64,
-    /// Of what was random; none: simultaneous events happened in the golden order.
+    /// Seed of everything random. `None`: simultaneous events happened in the golden order.
     pub seed: Option<u64>,
-    /// Who ran it: `cfs@2.6.32`, with what is set for it alone.
+    /// Scheduler: `cfs@2.6.32`, with the settings of this scheduler alone.
     pub scheduler: String,
-    /// How it ended.
+    /// End of the run.
     pub end: EndState,
-    /// Why it came to nothing, if it did.
+    /// Reason why the run failed, if it did.
     pub error: Option<String>,
-    /// What is told of it, in the order asked for; what it has not is none.
+    /// Values of the metrics, in the order of the file. `None`: the run has no value.
     pub values: Vec<Option<f64>>,
 }
 
-/// A prepared plan, and which tunables its columns know.
+/// A prepared plan, and the tunables of each of its columns.
 pub(super) struct Stage {
     prepared: Prepared,
     known: Vec<Vec<Cow<'static, str>>>,
 }
 
 impl Stage {
-    /// How many schedulers it has.
+    /// Number of schedulers.
     pub fn columns(&self) -> usize {
         self.prepared.schedulers().len()
     }
@@ -55,7 +56,7 @@ pub(super) struct Stages {
     kept: Mutex<VecDeque<(Vec<AxisValue>, Arc<Stage>)>>,
 }
 
-/// Where the values of an axis stand in the workload's text, if they do.
+/// Places of the axes' values in the text of the workload, where they have one.
 pub(super) fn places(
     space_axes: &[super::Axis],
     plan: &Plan,
@@ -103,7 +104,7 @@ pub(super) fn places(
 }
 
 impl Space {
-    /// The plan of a point, but for tunables and seed.
+    /// Plan of a point, without tunables and seed.
     fn plan_of(&self, point: &[AxisValue]) -> Result<Plan, String> {
         let mut plan = self.plan.clone();
         let mut edits: Vec<(&Place, Cow<'_, str>)> = vec![];
@@ -169,13 +170,13 @@ impl Space {
         Ok(plan)
     }
 
-    /// What of a point is prepared.
+    /// Values of a point that need a stage of their own.
     fn structure(&self, point: &[AxisValue]) -> Vec<AxisValue> {
         let pairs = self.axes.iter().zip(point);
         pairs.filter(|(axis, _)| axis.subject.is_structural()).map(|(_, it)| it.clone()).collect()
     }
 
-    /// The stage of a point.
+    /// Stage of a point.
     pub(super) fn stage(&self, point: &[AxisValue]) -> Result<Arc<Stage>, Error> {
         let key = self.structure(point);
         let kept = || self.stages.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -205,7 +206,7 @@ impl Space {
         Ok(stage)
     }
 
-    /// The columns of a stage with the tunables of a point.
+    /// Columns of a stage with the tunables of a point.
     fn contenders(&self, stage: &Stage, point: &[AxisValue]) -> Vec<Contender> {
         let mut all = stage.prepared.schedulers().to_vec();
         for (one, known) in all.iter_mut().zip(&stage.known) {
@@ -223,10 +224,10 @@ impl Space {
         all
     }
 
-    /// Finds out whether a point can be run, without running it.
+    /// Checks whether a point can run, without running it.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Description of the fault.
     pub(super) fn try_point(&self, point: &[AxisValue]) -> Result<Vec<String>, String> {
         let stage = self.stage(point).map_err(|error| error.to_string())?;
         for one in self.contenders(&stage, point) {
@@ -260,7 +261,8 @@ impl Space {
             .is_ok_and(|stage| stage.known.iter().any(|known| known.iter().any(|it| it == name)))
     }
 
-    /// The keys of tasks and the paths of groups of a point's workload; none: it is a benchmark.
+    /// Keys of tasks, paths of groups, and number of CPUs of a point's workload. `None`: it is a
+    /// benchmark.
     pub(super) fn names(&self, point: &[AxisValue]) -> Option<(Vec<String>, Vec<String>, u32)> {
         let stage = self.stage(point).ok()?;
         let experiment = stage.prepared.experiment()?;
@@ -272,15 +274,15 @@ impl Space {
     /// Runs a point with one of its seeds under each scheduler.
     ///
     /// # Errors
-    /// What is asked of each run is not there, of no run. (A run that fails is a row that says so.)
+    /// A metric exists in no run. (A run that fails is a row with an error.)
     pub fn run_point(&self, number: u64, repetition: u64) -> Result<Vec<Row>, String> {
         self.rows_of(number, repetition, |prepared, contender, offset| {
             prepared.repetition(contender, offset).and_then(Session::finish)
         })
     }
 
-    /// The same with runs that `run` makes: of the plan, under one of its schedulers, with its
-    /// repetition of this number.
+    /// Like [`run_point`](Space::run_point), with runs that `run` makes of a prepared plan, a
+    /// scheduler and the number of the repetition.
     pub(super) fn rows_of(
         &self,
         number: u64,
@@ -298,11 +300,11 @@ impl Space {
             error,
             values,
         };
-        let none = || vec![None; self.told.len()];
+        let none = || vec![None; self.metrics.len()];
         let stage = match self.stage(&point) {
             Ok(stage) => stage,
             Err(error) => {
-                // Not every combination can be tried before; this one cannot be run.
+                // Combinations are not all tried in advance; this one cannot run.
                 let names = match self.scheduler_of(&point) {
                     Some(name) => vec![name],
                     None => self.plan.schedulers.clone(),
@@ -325,10 +327,10 @@ impl Space {
         let mut rows = vec![];
         for one in self.contenders(&stage, &point) {
             let name = one.to_string();
-            let values = |run: &Run| self.told.iter().map(|told| told.value(run)).collect();
+            let values = |run: &Run| self.metrics.iter().map(|metric| metric.value(run)).collect();
             rows.push(match run(&stage.prepared, &one, offset) {
                 Ok(run) => {
-                    let unknown = self.told.iter().find_map(|told| told.unknown_figure(&run));
+                    let unknown = self.metrics.iter().find_map(|one| one.unknown_figure(&run));
                     if let (Some(unknown), EndState::AllEnded) = (unknown, run.report.end.state) {
                         return Err(unknown);
                     }

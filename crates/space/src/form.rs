@@ -1,6 +1,6 @@
 //! The form of a sweep's file, TOML or JSON: [`Form`]. `docs/sweeps.md` describes it.
 
-use super::axis::AxisValue;
+use super::value::AxisValue;
 use schedlab_lab::plan::{
     Benchmark, Load, MachineSource, MachineSpec, Plan, SetValues, Source, Timetable,
 };
@@ -11,46 +11,46 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// How points are chosen.
+/// Selection of the points to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sample {
     /// Every combination of values.
     #[default]
     Grid,
-    /// So many points, each by chance.
+    /// [`samples`](Form::samples) random points.
     Random,
-    /// So many points; on each axis they lie evenly (a Latin hypercube).
+    /// [`samples`](Form::samples) points, spread evenly on each axis (a Latin hypercube).
     Latin,
-    /// Points of Sobol's sequence. Python makes them; they are given as `points` then.
+    /// Points of the Sobol sequence. The Python package computes them and passes them as `points`.
     Sobol,
 }
 
-/// What lies evenly on an axis.
+/// Spacing of values on an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
-    /// Differences.
+    /// Equal differences.
     Linear,
-    /// Ratios.
+    /// Equal ratios.
     Log,
 }
 
-/// A file, by its name or with its text.
+/// A file, by name or with its text.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a file's name, or {file = \"name\", text = \"...\"}")]
 pub enum File {
-    /// Its name.
+    /// Name of the file.
     Named(String),
-    /// With its text.
+    /// Name and text.
     Text(Source),
 }
 
-/// A plan, by its file's name or as it is.
+/// A plan, by the name of its file or in full.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a plan's file name, or a plan (docs/plan.md)")]
 pub enum PlanForm {
-    /// Its file's name.
+    /// Name of the file.
     Named(String),
     /// The plan.
     Plan(Box<Plan>),
@@ -60,51 +60,52 @@ pub enum PlanForm {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AxisForm {
-    /// What varies.
+    /// Name of the setting that varies.
     pub name: String,
-    /// Its values ...
+    /// The values, ...
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<AxisValue>>,
-    /// ... or the least ...
+    /// ... or the smallest ...
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<AxisValue>,
-    /// ... and the most of a range.
+    /// ... and the largest value of a range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<AxisValue>,
-    /// How many values of the range.
+    /// Number of values in the range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    /// How far they are from each other.
+    /// Distance between neighbouring values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<f64>,
-    /// What lies evenly; none: differences.
+    /// Spacing of the values. `None`: equal differences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<Scale>,
-    /// Whether only whole numbers are meant; none: if both ends are written so.
+    /// Whether the range contains only whole numbers. `None`: it does if both ends are written as
+    /// such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integer: Option<bool>,
 }
 
-/// What stands in the file.
+/// Contents of the file.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Form {
-    /// In a line.
+    /// Title, one line.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// What is run, as a plan. What stands below replaces what it says.
+    /// The load, as a plan. The fields below replace fields of the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanForm>,
-    /// What is run: a workload ...
+    /// The load: a workload ...
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<File>,
     /// ... or a benchmark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub benchmark: Option<String>,
-    /// Parameters of the benchmark, held the same.
+    /// Fixed parameters of the benchmark.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, AxisValue>,
-    /// Under what; each point is run under each.
+    /// Schedulers. Each point runs under each of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedulers: Option<Vec<String>>,
     /// The machine: a preset, `flat-N` or a file.
@@ -116,10 +117,10 @@ pub struct Form {
     /// Ticks a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hz: Option<u32>,
-    /// When each run is stopped at the latest, s.
+    /// Time at which each run stops at the latest, s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<f64>,
-    /// Tunables, nice values, weights and quotas, held the same.
+    /// Fixed tunables, nice values, weights and quotas.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, AxisValue>,
     /// Files of groups.
@@ -128,37 +129,37 @@ pub struct Form {
     /// Single settings of groups.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub group: Vec<String>,
-    /// What is done to the machine while it runs.
+    /// Actions on the machine during the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<String>,
-    /// The first seed.
+    /// First seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// With how many seeds each point is run.
+    /// Number of seeds with which each point runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u64>,
-    /// What is told of each run.
+    /// Metrics reported for each run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<String>,
-    /// How points are chosen.
+    /// Selection of the points to run.
     #[serde(skip_serializing_if = "is_grid")]
     pub sample: Sample,
-    /// How many, if not all.
+    /// Number of points, unless all of them run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
-    /// The seed by which they are chosen; none: 1.
+    /// Seed of the sample. `None`: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_seed: Option<u64>,
-    /// About so many runs are written together.
+    /// Approximate number of runs that are written together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_runs: Option<u64>,
-    /// What varies; of the first the values change last.
+    /// Axes. The values of the first axis change last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub axis: Vec<AxisForm>,
     /// The points themselves: a value for each axis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub points: Option<Vec<Vec<AxisValue>>>,
-    /// Machines that are named and stand in files.
+    /// Machines from files, by the names that the sweep uses.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub machines: BTreeMap<String, MachineSource>,
 }
@@ -167,7 +168,7 @@ fn is_grid(sample: &Sample) -> bool {
     *sample == Sample::Grid
 }
 
-/// What is wrong in a text at some byte.
+/// Formats the place of byte `at` in a text, as `NAME:LINE:COLUMN`.
 pub(super) fn place(name: &str, text: &str, at: usize) -> String {
     let before = &text[..text.floor_char_boundary_at(at)];
     let line = before.matches('\n').count() + 1;
@@ -175,10 +176,10 @@ pub(super) fn place(name: &str, text: &str, at: usize) -> String {
     format!("{name}:{line}:{column}")
 }
 
-/// A file of TOML (or of JSON, which is left as it is) as JSON.
+/// Converts a TOML file to JSON. A JSON file is returned as it is.
 ///
 /// # Errors
-/// Where it is no TOML, or has what JSON has no word for: `nan` and `inf`.
+/// The text is not TOML, or contains values that JSON cannot express: `nan` and `inf`.
 pub fn toml_json(name: &str, text: &str) -> Result<String, String> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('{') {
@@ -191,13 +192,13 @@ pub fn toml_json(name: &str, text: &str) -> Result<String, String> {
     let spanned = DeTable::parse(text).map_err(wrong)?;
     if let Some(span) = spanned.get_ref().values().find_map(not_finite) {
         let at = place(name, text, span.start);
-        return Err(format!("{at}: {} is no number that can be used", &text[span]));
+        return Err(format!("{at}: {} is not a usable number", &text[span]));
     }
     let table: toml::Table = toml::from_str(text).map_err(wrong)?;
     serde_json::to_string(&table).map_err(|error| format!("{name}: {error}"))
 }
 
-/// Where there is a `nan` or an `inf`.
+/// Finds the first `nan` or `inf`.
 fn not_finite(value: &Spanned<DeValue<'_>>) -> Option<Range<usize>> {
     match value.get_ref() {
         DeValue::Float(number) => {
@@ -210,7 +211,7 @@ fn not_finite(value: &Spanned<DeValue<'_>>) -> Option<Range<usize>> {
     }
 }
 
-/// What is not stable yet in the standard library.
+/// Substitute for a method that is not stable in the standard library yet.
 trait FloorCharBoundary {
     fn floor_char_boundary_at(&self, at: usize) -> usize;
 }
@@ -222,8 +223,8 @@ impl FloorCharBoundary for str {
 }
 
 impl Form {
-    /// The same with the files of sched_ext policies (`scx:FILE`) that lie beside `file` named from
-    /// here.
+    /// Resolves the files of sched_ext policies (`scx:FILE`) that are next to `file`, relative to
+    /// the current directory.
     pub fn beside(mut self, file: &str) -> Form {
         if let Some(schedulers) = &mut self.schedulers {
             *schedulers = scx::beside(schedulers, file);
@@ -238,10 +239,10 @@ impl Form {
         self
     }
 
-    /// Reads a file: JSON if it begins as JSON does, else TOML.
+    /// Parses a file: JSON if it begins with `{`, else TOML.
     ///
     /// # Errors
-    /// Where it is not as it should be.
+    /// The file is malformed. The message names the place.
     pub fn parse(name: &str, text: &str) -> Result<Form, String> {
         let text = text.trim_start_matches('\u{feff}');
         if text.trim_start().starts_with('{') {
@@ -250,27 +251,27 @@ impl Form {
                 let message =
                     whole.rsplit_once(" at line ").map_or(&*whole, |(message, _)| message);
                 let (line, column) = (error.line(), error.column());
-                format!("{name}:{line}:{column}: {message}; docs/sweeps.md tells what there is")
+                format!("{name}:{line}:{column}: {message}; docs/sweeps.md describes the form")
             });
         }
         toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let message = error.message();
-            format!("{}: {message}; docs/sweeps.md tells what there is", place(name, text, at))
+            format!("{}: {message}; docs/sweeps.md describes the form", place(name, text, at))
         })
     }
 
-    /// The plan that all runs have in common. `read` gives the text of a file that is named.
+    /// Returns the plan that all runs have in common. `read` returns the text of a file by name.
     ///
     /// # Errors
-    /// What is missing or contradicts.
+    /// A field is missing, or fields contradict each other.
     pub(super) fn plan(
         &self,
         read: &mut dyn FnMut(&str) -> Result<Source, String>,
     ) -> Result<Plan, String> {
         let given = [self.plan.is_some(), self.workload.is_some(), self.benchmark.is_some()];
         if given.iter().filter(|it| **it).count() != 1 {
-            return Err("say what is run by one of workload, benchmark and plan".into());
+            return Err("give exactly one of workload, benchmark and plan".into());
         }
         let mut file = |file: &File| match file {
             File::Named(name) => read(name),
@@ -334,7 +335,7 @@ impl Form {
         plan.seed = self.seed.or(plan.seed);
         if let Some(repeat) = self.repeat {
             plan.repeat = repeat;
-            // As `schedlab run --repeat` has it: seeds differ in when tasks start, too.
+            // As for `schedlab run --repeat`, start times of tasks vary with the seed, too.
             plan.late_starts |= matches!(plan.load, Load::Workload(_)) && repeat > 1;
         }
         plan.record = schedlab_lab::plan::Record::default();

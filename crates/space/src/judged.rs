@@ -1,9 +1,8 @@
-//! Runs that are ended on the way where it shows that they are hopeless: [`Rung`], [`Judged`].
+//! Runs that end early once they are hopeless: [`Rung`], [`JudgedRun`].
 //!
-//! A search tries settings of which most are worse than what it knows. At some times of the run's
-//! own clock one of its figures is looked at, and where that is worse than a limit the run ends
-//! there. The limits are known before the first run, so that what is ended does not depend on which
-//! of them is faster.
+//! Most settings that a search tries are worse than the best known. At given virtual times, a
+//! metric of the run is compared with a limit, and the run ends if the metric is worse. The limits
+//! are fixed before the first run, so that which runs end early does not depend on which is faster.
 
 use super::{Row, Space};
 use schedlab_bench::Findings;
@@ -14,14 +13,14 @@ use std::num::NonZeroUsize;
 /// A time at which runs are judged.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rung {
-    /// When, ns of virtual time.
+    /// Virtual time, ns.
     pub at_ns: u64,
-    /// Which of [`Space::told`] is looked at, by number.
-    pub told: usize,
-    /// Whether more of it is better.
+    /// Index of the metric in [`Space::metrics`].
+    pub metric: usize,
+    /// Whether higher values are better.
     pub more_is_better: bool,
-    /// What must not be exceeded (fallen short of, if more is better), by repetition; none: any
-    /// value will do.
+    /// Limit of each repetition, which a value must not exceed (or fall below, if higher is
+    /// better). `None`: any value is accepted.
     pub limits: Vec<Option<f64>>,
 }
 
@@ -36,29 +35,29 @@ impl Rung {
     }
 }
 
-/// A run that was judged on its way.
+/// A run that was judged before its end.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Judged {
-    /// What came of it; of a run that was ended, as far as it got.
+pub struct JudgedRun {
+    /// Result. A run that ended early has the figures up to its end.
     pub row: Row,
-    /// The figure at each rung that it came to; none: it had none then.
+    /// Value at each rung that the run reached. `None`: it had no value at that time.
     pub passed: Vec<Option<f64>>,
-    /// Whether the last of these rungs ended it.
+    /// Whether the last of these rungs ended the run.
     pub is_ended: bool,
 }
 
 impl Space {
-    /// Makes the runs of all points on `threads` threads, each judged at `rungs` (their times rise,
-    /// no two are equal). `ready` gets them one after the other, in their order; if it answers
-    /// false no further one is begun. Runs of benchmarks are not judged.
+    /// Runs all points on `threads` threads and judges each run at `rungs` (strictly ascending in
+    /// time). `ready` receives the runs one by one, in order. If it returns false, no further run
+    /// begins. Runs of benchmarks are not judged.
     ///
     /// # Errors
-    /// What is told of each run is not there, in no run.
+    /// A metric exists in no run.
     pub fn run_judged(
         &self,
         threads: NonZeroUsize,
         rungs: &[Rung],
-        mut ready: impl FnMut(Judged) -> bool,
+        mut ready: impl FnMut(JudgedRun) -> bool,
     ) -> Result<(), String> {
         let repetitions = 0..self.repeat();
         let items: Vec<(u64, u64)> = (0..self.points())
@@ -81,7 +80,7 @@ impl Space {
         point: u64,
         repetition: u64,
         rungs: &[Rung],
-    ) -> Result<Vec<Judged>, String> {
+    ) -> Result<Vec<JudgedRun>, String> {
         let stops_ns: Vec<u64> = rungs.iter().map(|rung| rung.at_ns).collect();
         let mut ways: Vec<(Vec<Option<f64>>, bool)> = vec![];
         let rows = self.rows_of(point, repetition, |prepared, contender, offset| {
@@ -93,7 +92,7 @@ impl Space {
                     let so_far =
                         Run { report, findings: Findings::default(), log: None, warning: None };
                     let rung = &rungs[passed.len()];
-                    let value = self.told()[rung.told].value(&so_far);
+                    let value = self.metrics()[rung.metric].value(&so_far);
                     passed.push(value);
                     is_ended = rung.is_hopeless(repetition, value);
                     !is_ended
@@ -103,9 +102,9 @@ impl Space {
             ways.push((passed, is_ended));
             ran
         })?;
-        // A point that could not even be prepared has rows and came to no rung.
+        // A point that could not be prepared has rows, but no rungs.
         ways.resize(rows.len(), (vec![], false));
-        let judged = |(row, (passed, is_ended))| Judged { row, passed, is_ended };
+        let judged = |(row, (passed, is_ended))| JudgedRun { row, passed, is_ended };
         Ok(rows.into_iter().zip(ways).map(judged).collect())
     }
 }

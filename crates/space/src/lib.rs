@@ -1,18 +1,18 @@
 //! Many runs of one plan in which something varies: [`Space`].
 //!
 //! A space is a base [`Plan`] with axes (a scheduler, tunables, CPUs, nice values, numbers of the
-//! workload ...), the points that are run (a grid, a sample, or given ones), seeds, and what is
-//! told of each run. Every mistake that can be found without running is found when it is read.
-//! (What a benchmark's own curves need is [`sweep`](schedlab_lab::sweep).)
+//! workload ...), the points to run (a grid, a sample, or given points), seeds, and the metrics
+//! reported for each run. All mistakes that can be found without running are found when the space
+//! is read. ([`sweep`](schedlab_lab::sweep) draws curves of a benchmark.)
 //!
-//! Runs do not depend on each other. They are numbered, and written in parts of fixed size by these
-//! numbers: a part has the same bytes whoever makes it, on however many threads, on whichever
-//! machine ([`store`]).
+//! Runs are independent. They are numbered and written in parts of fixed size, in the order of
+//! these numbers. The bytes of a part do not depend on the number of threads, or on the machine
+//! that made it ([`store`]).
 //!
-//! * `axis`: what varies, and over what; `sample`: which points are run.
-//! * `metric`: what is told of each run.
-//! * `execute`: runs; `judged`: runs that end where they are hopeless.
-//! * [`store`]: results in files; [`summary`]: what came of it.
+//! * `axis`: what varies, and over which values; `sample`: the points to run.
+//! * `metric`: the metrics reported for each run; `quantity`: the quantities in them.
+//! * `execute`: runs; `judged`: runs that end early once they are hopeless.
+//! * [`store`]: results in files; [`summary`]: means, best points and Pareto fronts.
 //!
 //! ```
 //! use schedlab_space::Space;
@@ -43,23 +43,27 @@
 //! ```
 
 mod axis;
+mod cells;
 mod execute;
 mod form;
 mod judged;
 mod metric;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod quantity;
 mod sample;
 pub mod store;
 pub mod summary;
 #[cfg(test)]
 mod tests;
+mod value;
 
-pub use axis::{Axis, AxisValue, Domain, Subject};
+pub use axis::{Axis, Domain, Subject};
 pub use execute::Row;
 pub use form::{AxisForm, Form, PlanForm, Sample, Scale, toml_json};
-pub use judged::{Judged, Rung};
-pub use metric::Told;
+pub use judged::{JudgedRun, Rung};
+pub use metric::RunMetric;
+pub use value::AxisValue;
 
 use execute::Stages;
 use sample::Points;
@@ -71,19 +75,19 @@ use schedlab_workload::rt_app::Place;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// More runs than this are refused.
+/// Maximum number of runs.
 const RUNS_MAX: u64 = 2_000_000;
 
-/// About so many runs make a part, if the file does not say.
+/// Approximate number of runs in a part, unless the file specifies it.
 const PART_RUNS: u64 = 200;
 
-/// So many points are tried before the first run, beyond those that stand for all values.
+/// Number of points tried before the first run, in addition to points with typical values.
 const TRIED: u64 = 64;
 
-/// So many values of an axis are tried.
+/// Number of values tried on an axis.
 const VALUES_TRIED: usize = 500;
 
-/// A plan in which something varies, without a mistake that could be found before running.
+/// A plan in which something varies, without mistakes that can be found before running.
 pub struct Space {
     form: Form,
     plan: Plan,
@@ -92,17 +96,17 @@ pub struct Space {
     listed: Points,
     points: u64,
     columns: u64,
-    told: Vec<Told>,
+    metrics: Vec<RunMetric>,
     part_points: u64,
     stages: Stages,
 }
 
 impl Space {
-    /// Reads a space from a file's `text`, TOML or JSON. `read` gives the texts of files that it
-    /// names. With it come notes for the user.
+    /// Parses a space from the `text` of a file, TOML or JSON. `read` returns the texts of the
+    /// files that it names. Also returns notes for the user.
     ///
     /// # Errors
-    /// The first mistake: file and place, what is wrong and what would be right.
+    /// The first mistake: its file and place, a description, and what would be right.
     pub fn parse(
         name: &str,
         text: &str,
@@ -110,7 +114,7 @@ impl Space {
     ) -> Result<(Space, Vec<String>), String> {
         let form = Form::parse(name, text)?.beside(name);
         let located = |(what, message): (Option<String>, String)| {
-            // The place of what is quoted in the file: names of axes and metrics.
+            // Place of a quoted text in the file: the name of an axis, or a metric.
             let quoted = |what: &String| {
                 ['"', '\''].iter().find_map(|quote| text.find(&format!("{quote}{what}{quote}")))
             };
@@ -124,10 +128,10 @@ impl Space {
         Ok((space, notes))
     }
 
-    /// A space of a form that a program made: what is wrong has no place in a file.
+    /// Builds a space from a form that a program made. Errors have no place in a file.
     ///
     /// # Errors
-    /// As of [`parse`](Space::parse).
+    /// As for [`parse`](Space::parse).
     pub fn made(
         form: Form,
         read: &mut dyn FnMut(&str) -> Result<Source, String>,
@@ -137,18 +141,18 @@ impl Space {
         Ok((space, notes))
     }
 
-    /// Reads what [`to_json`](Space::to_json) wrote of a space that was checked then, and does not
-    /// try its values again.
+    /// Parses what [`to_json`](Space::to_json) wrote of a checked space, without trying its values
+    /// again.
     ///
     /// # Errors
-    /// It was not written by that.
+    /// The text was not written by `to_json`.
     pub fn of_json(text: &str) -> Result<Space, String> {
         let form = Form::parse("space", text)?;
         let mut read = |name: &str| Err(format!("{name}: no file is read here"));
         Space::of_form(form, &mut read).map_err(|(_, message)| message)
     }
 
-    /// What is wrong comes with the axis or the metric that is.
+    /// Errors come with the name of the axis, or the text of the metric, that is wrong.
     fn of_form(
         mut form: Form,
         read: &mut dyn FnMut(&str) -> Result<Source, String>,
@@ -161,10 +165,10 @@ impl Space {
                 |message: String| (Some(one.name.clone()), format!("axis {}: {message}", one.name));
             let axis = Axis::read(one).map_err(of_axis)?;
             if axes.iter().any(|other| other.name == axis.name) {
-                return Err(of_axis("it is there twice".into()));
+                return Err(of_axis("it is given twice".into()));
             }
             if axis.subject == Subject::Scheduler && form.schedulers.is_some() {
-                return Err(of_axis("schedulers are given besides; leave one out".into()));
+                return Err(of_axis("schedulers are given, too; leave one out".into()));
             }
             axes.push(axis);
         }
@@ -205,13 +209,13 @@ impl Space {
                         axis.name
                     ),
                 ),
-                None => whole("there are more points than can be counted".into()),
+                None => whole("the number of points is too large to count".into()),
             });
         };
         if count == 0 {
             return Err(whole("there is no point".into()));
         }
-        let told = told(&form, is_benchmark)?;
+        let metrics = metrics(&form, is_benchmark)?;
         let mut space = Space {
             plan,
             axes,
@@ -219,7 +223,7 @@ impl Space {
             listed,
             points: count,
             columns: 1,
-            told,
+            metrics,
             part_points: 1,
             stages: Stages::default(),
             form,
@@ -230,7 +234,7 @@ impl Space {
         let first = space.point(0);
         space.columns = match space.stage(&first) {
             Ok(stage) => stage.columns().max(1) as u64,
-            // One of many points that a search asks for: the others can be run.
+            // A search can request points of which only some can run. The others still do.
             Err(_) if space.form.points.is_some() => space.plan.schedulers.len() as u64,
             Err(error) => return Err(space.blame(&first, error.to_string())),
         };
@@ -245,14 +249,14 @@ impl Space {
         Ok(space)
     }
 
-    /// The form holds the plan itself from now on, and no names of files.
+    /// Replaces names of files in the form by their contents, and fields by the plan itself.
     fn make_canonical(&mut self) {
         let old = std::mem::take(&mut self.form);
         self.form = Form {
             title: old.title,
             plan: Some(PlanForm::Plan(Box::new(self.plan.clone()))),
             metrics: match old.metrics.is_empty() {
-                true => self.told.iter().map(|told| told.name.clone()).collect(),
+                true => self.metrics.iter().map(|metric| metric.name.clone()).collect(),
                 false => old.metrics,
             },
             sample: old.sample,
@@ -270,8 +274,8 @@ impl Space {
     fn check(&self) -> Result<Vec<String>, (Option<String>, String)> {
         let first = self.point(0);
         let notes = self.try_point(&first).map_err(|message| self.blame(&first, message))?;
-        self.check_told(&first)?;
-        // A tunable that no scheduler of a scheduler's axis has is a slip of the pen.
+        self.check_metrics(&first)?;
+        // A tunable that no scheduler of the scheduler axis has is a typing error.
         let schedulers = self.axes.iter().position(|axis| axis.subject == Subject::Scheduler);
         if let Some(place) = schedulers {
             for axis in &self.axes {
@@ -314,7 +318,7 @@ impl Space {
         Ok(notes)
     }
 
-    /// What is wrong with a point, with the axis that it is about, if the message names that.
+    /// Attributes an error of a point to the axis that its message names, if any.
     fn blame(&self, point: &[AxisValue], message: String) -> (Option<String>, String) {
         let is_named = |text: &str| text.len() > 2 && message.contains(text);
         let blamed = self.axes.iter().zip(point).find(|(axis, value)| {
@@ -330,23 +334,23 @@ impl Space {
         }
     }
 
-    /// That what is told of runs names tasks and groups that there are.
-    fn check_told(&self, first: &[AxisValue]) -> Result<(), (Option<String>, String)> {
+    /// Checks that metrics refer only to existing tasks and groups.
+    fn check_metrics(&self, first: &[AxisValue]) -> Result<(), (Option<String>, String)> {
         let names = self.names(first);
-        for (told, written) in self.told.iter().zip(&self.form.metrics) {
+        for (metric, written) in self.metrics.iter().zip(&self.form.metrics) {
             let wrong = |message: String| Err((Some(written.clone()), message));
             let Some((keys, groups, _)) = &names else { continue };
-            if told.has_figures() {
+            if metric.has_figures() {
                 return wrong(format!("`{written}`: only a benchmark has figures"));
             }
-            for (scope, name) in told.named() {
+            for (scope, name) in metric.subjects() {
                 let (known, thing): (&[String], _) = match scope {
                     Scope::Key if name == "*" => continue,
                     Scope::Key => (keys, "task"),
                     Scope::Group if name == "/" => continue,
                     Scope::Group => (groups, "group"),
                     Scope::Cpu if name.parse::<u32>().is_err() => {
-                        return wrong(format!("`{written}`: {name} is no number of a CPU"));
+                        return wrong(format!("`{written}`: {name} is not the number of a CPU"));
                     }
                     _ => continue,
                 };
@@ -364,7 +368,7 @@ impl Space {
         Ok(())
     }
 
-    /// A name that two columns of results would have.
+    /// A name that two columns of results have in common.
     fn name_twice(&self) -> Option<String> {
         let mut names = vec![];
         for column in self.column_names() {
@@ -376,12 +380,12 @@ impl Space {
         None
     }
 
-    /// The space as JSON, with the texts of all files in it: all that its results depend on.
+    /// The space as JSON, with the texts of all files in it: everything that its results depend on.
     pub fn to_json(&self) -> String {
         serde_json::to_string(&self.form).expect("all of its keys are strings")
     }
 
-    /// What it is called: its title, or what runs.
+    /// Title, or the name of the load.
     pub fn title(&self) -> &str {
         match self.form.title.as_str() {
             "" => self.plan.load.name(),
@@ -394,37 +398,37 @@ impl Space {
         &self.plan
     }
 
-    /// What varies.
+    /// Axes: the settings that vary.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// What is told of each run.
-    pub fn told(&self) -> &[Told] {
-        &self.told
+    /// Metrics reported for each run.
+    pub fn metrics(&self) -> &[RunMetric] {
+        &self.metrics
     }
 
-    /// How many points there are.
+    /// Number of points.
     pub fn points(&self) -> u64 {
         self.points
     }
 
-    /// With how many seeds each is run.
+    /// Number of seeds with which each point runs.
     pub fn repeat(&self) -> u64 {
         self.plan.repeat
     }
 
-    /// How many runs there are, if every point has as many schedulers as the first.
+    /// Number of runs, if every point has the same number of schedulers as the first.
     pub fn runs(&self) -> u64 {
         self.points * self.columns * self.plan.repeat
     }
 
-    /// How many parts the results are written in.
+    /// Number of parts in which the results are written.
     pub fn parts(&self) -> u64 {
         self.points.div_ceil(self.part_points)
     }
 
-    /// The numbers of the points of a part.
+    /// Numbers of the points in a part.
     pub fn points_of(&self, part: u64) -> std::ops::Range<u64> {
         let first = part.saturating_mul(self.part_points).min(self.points);
         first..first.saturating_add(self.part_points).min(self.points)
@@ -435,7 +439,7 @@ impl Space {
         self.listed.get(&self.axes, number)
     }
 
-    /// A point as messages name it.
+    /// Describes a point for messages.
     pub fn describe(&self, number: u64) -> String {
         let values = self.axes.iter().zip(self.point(number));
         let values: Vec<String> =
@@ -443,8 +447,8 @@ impl Space {
         values.join(", ")
     }
 
-    /// The columns of results: point, repetition, seed, scheduler, the axes (but for scheduler and
-    /// seed), end, error, and what is told.
+    /// Names of the columns of results: point, repetition, seed, scheduler, the axes (except
+    /// scheduler and seed), end, error and the metrics.
     pub fn column_names(&self) -> Vec<String> {
         let axes = self.axes.iter().filter(|axis| has_column(axis)).map(|axis| axis.name.clone());
         ["point", "repetition", "seed", "scheduler"]
@@ -452,17 +456,17 @@ impl Space {
             .into_iter()
             .chain(axes)
             .chain(["end", "error"].map(String::from))
-            .chain(self.told.iter().map(|told| told.name.clone()))
+            .chain(self.metrics.iter().map(|metric| metric.name.clone()))
             .collect()
     }
 
-    /// Makes all runs of `parts` on `threads` threads. `done` gets the rows of each point and seed
-    /// when they are there, on the thread that made them; `ready` all rows of a part on the calling
-    /// thread, in the order of `parts`. If it answers false, or `stop` is set, no further run is
-    /// begun.
+    /// Makes all runs of `parts` on `threads` threads. `done` receives the rows of each point and
+    /// seed as soon as they exist, on the thread that made them. `ready` receives all rows of a
+    /// part on the calling thread, in the order of `parts`. If it returns false, or `stop` is set,
+    /// no further run begins.
     ///
     /// # Errors
-    /// What is told of each run is not there, in no run.
+    /// A metric exists in no run.
     pub fn run(
         &self,
         parts: &[u64],
@@ -506,12 +510,12 @@ impl Space {
     }
 }
 
-/// Whether an axis has a column of its own: the scheduler and the seed have theirs anyway.
+/// Whether an axis has its own column. The scheduler and the seed always have one.
 pub(crate) fn has_column(axis: &Axis) -> bool {
     !matches!(axis.subject, Subject::Scheduler | Subject::Seed)
 }
 
-/// The points that `form` asks for.
+/// Points that `form` selects.
 fn points(form: &Form, axes: &[Axis]) -> Result<Points, String> {
     if let Some(points) = &form.points {
         let mut listed = vec![];
@@ -535,7 +539,7 @@ fn points(form: &Form, axes: &[Axis]) -> Result<Points, String> {
     let samples = || match form.samples {
         Some(samples @ 1..=RUNS_MAX) => Ok(samples as usize),
         Some(samples) => Err(format!("samples is {samples}; give 1 to {RUNS_MAX}")),
-        None => Err("samples is missing: how many points?".into()),
+        None => Err("samples is missing: give the number of points".into()),
     };
     match form.sample {
         Sample::Grid if form.samples.is_some() => {
@@ -550,33 +554,33 @@ fn points(form: &Form, axes: &[Axis]) -> Result<Points, String> {
     }
 }
 
-/// What is told of each run.
-fn told(form: &Form, is_benchmark: bool) -> Result<Vec<Told>, (Option<String>, String)> {
+/// Metrics reported for each run.
+fn metrics(form: &Form, is_benchmark: bool) -> Result<Vec<RunMetric>, (Option<String>, String)> {
     if form.metrics.is_empty() {
         if is_benchmark {
-            let message = "metrics are missing: name figures, as figure(time); `schedlab bench` \
-                           shows those of a benchmark";
+            let message = "metrics are missing: give figures, as figure(time); `schedlab bench` \
+                           shows the figures of a benchmark";
             return Err((None, message.into()));
         }
-        return Ok(COMPARED.iter().filter_map(|id| Told::of_id(id)).collect());
+        return Ok(COMPARED.iter().filter_map(|id| RunMetric::of_id(id)).collect());
     }
     let read = |text: &String| {
-        Told::parse(text).map_err(|error| (Some(text.clone()), format!("metrics: {error}")))
+        RunMetric::parse(text).map_err(|error| (Some(text.clone()), format!("metrics: {error}")))
     };
     form.metrics.iter().map(read).collect()
 }
 
 impl Space {
-    /// The point at these parts of the way along each axis, each at least 0 and less than 1.
+    /// The point at the given fraction of each axis, from 0 (included) to 1 (excluded).
     pub fn at(&self, parts: &[f64]) -> Vec<AxisValue> {
         self.axes.iter().zip(parts).map(|(axis, part)| axis.at(*part)).collect()
     }
 
-    /// The same with these points in place of its own. They are not tried: a point that cannot be
-    /// run makes rows that say so.
+    /// Returns this space with other points. They are not tried: a point that cannot run has rows
+    /// with an error.
     ///
     /// # Errors
-    /// A point has not a value for each axis, or one that cannot be.
+    /// A point does not have a value for each axis, or has a value that an axis cannot have.
     pub fn with_points(&self, points: Vec<Vec<AxisValue>>) -> Result<Space, String> {
         let form = Form {
             points: Some(points),

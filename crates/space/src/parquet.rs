@@ -1,7 +1,7 @@
 //! Parts as Parquet files.
 
-use super::axis::AxisValue;
-use super::store::Kind;
+use super::cells::Kind;
+use super::value::AxisValue;
 use super::{Row, Space};
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::cast::AsArray;
@@ -13,7 +13,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use schedlab_report::data::EndState;
 use std::sync::Arc;
 
-/// The rows as a batch of columns.
+/// Returns the rows as a batch of columns.
 pub(super) fn batch(space: &Space, rows: &[Row]) -> Result<RecordBatch, String> {
     let columns = space.columns();
     let cells: Vec<Vec<AxisValue>> = rows.iter().map(|row| space.cells(row)).collect();
@@ -54,7 +54,7 @@ pub(super) fn batch(space: &Space, rows: &[Row]) -> Result<RecordBatch, String> 
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|error| error.to_string())
 }
 
-/// The rows as the bytes of a file.
+/// Encodes the rows as a file.
 pub(super) fn encode(space: &Space, rows: &[Row]) -> Result<Vec<u8>, String> {
     let batch = batch(space, rows)?;
     let mut bytes = vec![];
@@ -65,7 +65,7 @@ pub(super) fn encode(space: &Space, rows: &[Row]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The rows that [`encode`] wrote.
+/// Decodes rows that [`encode`] wrote.
 pub(super) fn decode(space: &Space, bytes: &[u8]) -> Result<Vec<Row>, String> {
     let bytes = bytes::Bytes::copy_from_slice(bytes);
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes)
@@ -77,10 +77,10 @@ pub(super) fn decode(space: &Space, bytes: &[u8]) -> Result<Vec<Row>, String> {
         let names = space.column_names();
         let schema = batch.schema();
         if schema.fields().iter().map(|field| field.name()).ne(&names) {
-            return Err("its columns are others".into());
+            return Err("its columns differ".into());
         }
         for place in 0..batch.num_rows() {
-            rows.push(row(space, &batch, place).ok_or("this is no run")?);
+            rows.push(row(space, &batch, place).ok_or("this is not a run")?);
         }
     }
     Ok(rows)
@@ -97,7 +97,7 @@ fn row(space: &Space, batch: &RecordBatch, place: usize) -> Option<Row> {
     };
     let end = text("end")?;
     let ends = [EndState::TimeUp, EndState::AllEnded, EndState::Stuck, EndState::Failed];
-    let first = batch.num_columns() - space.told().len();
+    let first = batch.num_columns() - space.metrics().len();
     let value = |number: usize| {
         let column = batch.column(first + number).as_primitive_opt::<Float64Type>()?;
         Some(column.is_valid(place).then(|| column.value(place)))
@@ -107,8 +107,8 @@ fn row(space: &Space, batch: &RecordBatch, place: usize) -> Option<Row> {
         repetition: int("repetition")?,
         seed: int("seed"),
         scheduler: text("scheduler")?,
-        end: ends.into_iter().find(|it| super::store::end_name(*it) == end)?,
+        end: ends.into_iter().find(|it| super::cells::end_name(*it) == end)?,
         error: text("error"),
-        values: (0..space.told().len()).map(value).collect::<Option<_>>()?,
+        values: (0..space.metrics().len()).map(value).collect::<Option<_>>()?,
     })
 }

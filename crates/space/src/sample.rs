@@ -1,19 +1,20 @@
-//! Which points of a space are run: all combinations, or a sample.
+//! Points of a space that run: all combinations, or a sample.
 
-use super::axis::{Axis, AxisValue, Domain};
+use super::axis::{Axis, Domain};
+use super::value::AxisValue;
 use schedlab_machine::SplitMix64;
 
-/// The points of a space, by their numbers.
+/// The points of a space, by number.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Points {
-    /// Every combination of values; of the first axis they change last.
+    /// Every combination of values. The values of the first axis change last.
     Grid,
-    /// Points that were drawn or given.
+    /// Points that were drawn, or given.
     Listed(Vec<Vec<AxisValue>>),
 }
 
 impl Points {
-    /// How many there are; none: more than can be counted.
+    /// Number of points. `None`: too large to count.
     pub fn count(&self, axes: &[Axis]) -> Option<u64> {
         match self {
             Points::Listed(points) => Some(points.len() as u64),
@@ -24,7 +25,7 @@ impl Points {
         }
     }
 
-    /// One of them.
+    /// The point with this number.
     pub fn get(&self, axes: &[Axis], number: u64) -> Vec<AxisValue> {
         match self {
             Points::Listed(points) => points[number as usize].clone(),
@@ -47,14 +48,15 @@ impl Points {
     }
 }
 
-/// Each axis draws from a stream of its own: one more axis leaves the others as they were.
+/// Random stream of an axis. Each axis has its own, so that another axis leaves the others as they
+/// are.
 fn stream(seed: u64, axis: usize) -> SplitMix64 {
     let mut mixed = SplitMix64::new(seed);
     let seed = mixed.next_u64() ^ (axis as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     SplitMix64::new(seed)
 }
 
-/// `count` points by chance.
+/// Draws `count` random points.
 pub fn random(axes: &[Axis], count: usize, seed: u64) -> Vec<Vec<AxisValue>> {
     columns(axes, count, |number, axis| {
         let mut random = stream(seed, number);
@@ -62,8 +64,8 @@ pub fn random(axes: &[Axis], count: usize, seed: u64) -> Vec<Vec<AxisValue>> {
     })
 }
 
-/// `count` points of a Latin hypercube: each axis is cut into as many pieces, and each piece has
-/// one point.
+/// Draws `count` points of a Latin hypercube: each axis is divided into `count` pieces, and each
+/// piece contains one point.
 pub fn latin(axes: &[Axis], count: usize, seed: u64) -> Vec<Vec<AxisValue>> {
     columns(axes, count, |number, axis| {
         let mut random = stream(seed, number);

@@ -1,13 +1,14 @@
 //! Results of a space in a directory: `manifest.json`, and `part-00000.csv` (or `.parquet`) and so
-//! on, each part as soon as all its runs are over, under another name until it is whole.
+//! on. A part is written when all its runs are over, under another name until it is complete.
 //!
-//! A sweep that was interrupted goes on where it was. A directory of another sweep, or of another
-//! version of the program, is refused.
+//! A sweep that was interrupted continues where it stopped. A directory of another sweep, or of
+//! another version of the program, is refused.
 
-use super::axis::{Axis, AxisValue, Domain};
+use super::cells::end_of;
+pub use super::cells::{Kind, end_name};
+use super::value::AxisValue;
 use super::{Row, Space, has_column};
 use schedlab_lab::sweep::fingerprint;
-use schedlab_report::data::EndState;
 use schedlab_trace::Output;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -15,13 +16,13 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The name of the form and its version.
+/// Name and version of the manifest's form.
 const SCHEMA: &str = "schedlab-sweep/1";
 
-/// The file that says what a directory is of.
+/// File that describes the contents of a directory.
 const MANIFEST: &str = "manifest.json";
 
-/// How parts are written.
+/// File format of parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartForm {
@@ -32,7 +33,7 @@ pub enum PartForm {
 }
 
 impl PartForm {
-    /// The ending of files.
+    /// Extension of the files.
     pub fn ending(self) -> &'static str {
         match self {
             PartForm::Csv => "csv",
@@ -48,19 +49,20 @@ impl PartForm {
         }
     }
 
-    /// The best that this build can write.
+    /// The best format that this build can write.
     pub fn best() -> PartForm {
         if PartForm::Parquet.is_built() { PartForm::Parquet } else { PartForm::Csv }
     }
 }
 
-/// What a directory is of.
+/// Description of a directory's contents.
 #[derive(Serialize, Deserialize)]
 struct Manifest {
     schema: String,
     /// Version of the program, as exact as the caller knows it.
     program: String,
-    /// Of program, form and space: the same = the parts have the same bytes.
+    /// Fingerprint of program, form and space. Equal fingerprints mean that parts have the same
+    /// bytes.
     fingerprint: String,
     form: PartForm,
     title: String,
@@ -86,7 +88,7 @@ impl Manifest {
             runs: space.runs(),
             parts: space.parts(),
             columns: space.column_names(),
-            space: serde_json::from_str(&json).expect("it was just written"),
+            space: serde_json::from_str(&json).expect("the space is valid JSON"),
         }
     }
 }
@@ -100,11 +102,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// The directory for the results of `space`, by the version `program` of this program: made
-    /// anew, or found with some parts in it.
+    /// Opens the directory for the results of `space`. `program` is the version of this program.
+    /// The directory is created, or already has some parts.
     ///
     /// # Errors
-    /// It cannot be made; it is of something else.
+    /// The directory cannot be created, or belongs to something else.
     pub fn open(
         directory: &Path,
         space: &Space,
@@ -122,7 +124,7 @@ impl Store {
         match fs::read_to_string(&path) {
             Ok(text) => {
                 let theirs: Manifest = serde_json::from_str(&text).map_err(|error| {
-                    format!("{}: this is no manifest of a sweep: {error}", path.display())
+                    format!("{}: this is not the manifest of a sweep: {error}", path.display())
                 })?;
                 if theirs.fingerprint == ours.fingerprint {
                     return Ok(store);
@@ -143,46 +145,46 @@ impl Store {
         }
         if directory.exists() && fs::read_dir(directory).map_err(failed)?.next().is_some() {
             return Err(format!(
-                "{name} is there and holds no sweep, so nothing is written in it; name another \
+                "{name} exists and holds no sweep, so nothing is written there; name another \
                  directory"
             ));
         }
         if !directory.exists() {
             fs::create_dir(directory).map_err(failed)?;
         }
-        let mut text = serde_json::to_string_pretty(&ours).expect("all of its keys are strings");
+        let mut text = serde_json::to_string_pretty(&ours).expect("all keys are strings");
         text.push('\n');
         write_whole(&path, text.as_bytes())?;
         Ok(store)
     }
 
-    /// How parts are written.
+    /// File format of parts.
     pub fn form(&self) -> PartForm {
         self.form
     }
 
-    /// The file of a part.
+    /// Path of a part.
     pub fn path(&self, part: u64) -> PathBuf {
         self.directory.join(format!("part-{part:05}.{}", self.form.ending()))
     }
 
-    /// The parts that are not there yet.
+    /// Parts that do not exist yet.
     pub fn missing(&self) -> Vec<u64> {
         (0..self.parts).filter(|part| !self.path(*part).exists()).collect()
     }
 
-    /// Writes a part: `bytes` are of [`encode`].
+    /// Writes a part. [`encode`] made the `bytes`.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn write(&self, part: u64, bytes: &[u8]) -> Result<(), String> {
         write_whole(&self.path(part), bytes)
     }
 
-    /// The rows of a part that is there.
+    /// Reads the rows of an existing part.
     ///
     /// # Errors
-    /// It cannot be read, or is damaged.
+    /// The file cannot be read, or is damaged.
     pub fn read(&self, space: &Space, part: u64) -> Result<Vec<Row>, String> {
         let path = self.path(part);
         let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -194,7 +196,7 @@ impl Store {
             let wanted = (points.end - points.start) * space.repeat();
             match are_its && runs.len() as u64 == wanted {
                 true => Ok(rows),
-                false => Err("its runs are not those of this part".to_string()),
+                false => Err("its runs belong to another part".to_string()),
             }
         });
         rows.map_err(|error| {
@@ -203,7 +205,7 @@ impl Store {
     }
 }
 
-/// Writes a file that is there in whole or not at all.
+/// Writes a file completely, or not at all.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let written = Output::create(path).and_then(|mut output| {
         output.write_all(bytes)?;
@@ -212,103 +214,10 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
     written.map_err(|error| format!("{}: cannot be written: {error}", path.display()))
 }
 
-/// What a column of results holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// Whole numbers.
-    Int,
-    /// Numbers.
-    Real,
-    /// Text.
-    Text,
-}
-
-impl Axis {
-    /// What its column holds: the narrowest that all its values fit in.
-    pub fn kind(&self) -> Kind {
-        let of = |value: &AxisValue| match value {
-            AxisValue::Default => None,
-            AxisValue::Whole(_) => Some(Kind::Int),
-            AxisValue::Real(_) => Some(Kind::Real),
-            AxisValue::Text(_) => Some(Kind::Text),
-        };
-        match &self.domain {
-            Domain::Between { whole: true, .. } => Kind::Int,
-            Domain::Between { whole: false, .. } => Kind::Real,
-            Domain::List(values) => {
-                let kinds: Vec<Kind> = values.iter().filter_map(of).collect();
-                if kinds.contains(&Kind::Text) {
-                    Kind::Text
-                } else if kinds.contains(&Kind::Real) {
-                    Kind::Real
-                } else {
-                    Kind::Int
-                }
-            }
-        }
-    }
-}
-
-impl Space {
-    /// The columns of results with what they hold, in the order of
-    /// [`column_names`](Space::column_names).
-    pub fn columns(&self) -> Vec<(String, Kind)> {
-        let axes = self.axes().iter().filter(|axis| has_column(axis));
-        let mut kinds = vec![Kind::Int, Kind::Int, Kind::Int, Kind::Text];
-        // Points that were given need not lie on the axes that they are of.
-        let given = self.form.points.is_some();
-        kinds.extend(axes.map(|axis| match axis.kind() {
-            Kind::Int if given => Kind::Real,
-            kind => kind,
-        }));
-        kinds.extend([Kind::Text, Kind::Text]);
-        kinds.extend(self.told().iter().map(|_| Kind::Real));
-        self.column_names().into_iter().zip(kinds).collect()
-    }
-
-    /// The values of a row, in the order of [`columns`](Space::columns).
-    pub fn cells(&self, row: &Row) -> Vec<AxisValue> {
-        let whole = |number: u64| AxisValue::Whole(number as i64);
-        let text = |text: &str| AxisValue::Text(text.into());
-        let point = self.point(row.point);
-        let axes = self.axes().iter().zip(point).filter(|(axis, _)| has_column(axis));
-        let mut cells = vec![
-            whole(row.point),
-            whole(row.repetition),
-            row.seed.map_or(AxisValue::Default, whole),
-            text(&row.scheduler),
-        ];
-        cells.extend(axes.map(|(_, value)| value));
-        cells.push(text(end_name(row.end)));
-        cells.push(row.error.as_deref().map_or(AxisValue::Default, text));
-        cells.extend(row.values.iter().map(|value| match value {
-            Some(value) => AxisValue::Real(*value),
-            None => AxisValue::Default,
-        }));
-        cells
-    }
-}
-
-/// As documents write it.
-pub fn end_name(end: EndState) -> &'static str {
-    match end {
-        EndState::TimeUp => "time_up",
-        EndState::AllEnded => "all_ended",
-        EndState::Stuck => "stuck",
-        EndState::Failed => "failed",
-    }
-}
-
-fn end_of(name: &str) -> Option<EndState> {
-    [EndState::TimeUp, EndState::AllEnded, EndState::Stuck, EndState::Failed]
-        .into_iter()
-        .find(|end| end_name(*end) == name)
-}
-
-/// The rows of a part as the bytes of a file. The same rows are the same bytes.
+/// Encodes the rows of a part as a file. Equal rows give equal bytes.
 ///
 /// # Errors
-/// The form is not built in.
+/// The format is not built in.
 pub fn encode(space: &Space, form: PartForm, rows: &[Row]) -> Result<Vec<u8>, String> {
     match form {
         PartForm::Csv => {
@@ -332,17 +241,17 @@ pub fn encode(space: &Space, form: PartForm, rows: &[Row]) -> Result<Vec<u8>, St
     }
 }
 
-/// The rows that [`encode`] wrote.
+/// Decodes rows that [`encode`] wrote.
 ///
 /// # Errors
-/// It did not write these bytes.
+/// `encode` did not write these bytes.
 pub fn decode(space: &Space, form: PartForm, bytes: &[u8]) -> Result<Vec<Row>, String> {
     match form {
         PartForm::Csv => {
             let mut reader = csv::Reader::from_reader(bytes);
             let head = reader.headers().map_err(|error| error.to_string())?;
             if head.iter().ne(space.column_names().iter().map(String::as_str)) {
-                return Err("its columns are others".into());
+                return Err("its columns differ".into());
             }
             let mut rows = vec![];
             for (number, record) in reader.records().enumerate() {
@@ -350,7 +259,7 @@ pub fn decode(space: &Space, form: PartForm, bytes: &[u8]) -> Result<Vec<Row>, S
                 let cells: Vec<Option<&str>> =
                     record.iter().map(|cell| Some(cell).filter(|it| !it.is_empty())).collect();
                 let row = row_of(space, &cells);
-                rows.push(row.ok_or_else(|| format!("line {}: this is no run", number + 2))?);
+                rows.push(row.ok_or_else(|| format!("line {}: this is not a run", number + 2))?);
             }
             Ok(rows)
         }
@@ -361,19 +270,19 @@ pub fn decode(space: &Space, form: PartForm, bytes: &[u8]) -> Result<Vec<Row>, S
     }
 }
 
-/// A row of the cells of its line; none: it is none.
+/// Decodes a row from the cells of its line. `None`: it is not a row.
 fn row_of(space: &Space, cells: &[Option<&str>]) -> Option<Row> {
     let axes = space.axes().iter().filter(|axis| has_column(axis)).count();
     let number = |place: usize| cells.get(place)?.map(str::parse::<u64>)?.ok();
     let values = cells.get(4 + axes + 2..)?;
-    if values.len() != space.told().len() {
+    if values.len() != space.metrics().len() {
         return None;
     }
     let value = |cell: &Option<&str>| match cell {
         None => Some(None),
         Some(text) => text.parse::<f64>().ok().map(Some),
     };
-    // Seeds beyond the largest whole number of a cell are written as negative ones.
+    // Seeds beyond the largest whole number of a cell are written as negative numbers.
     let seed = |text: &str| {
         text.parse::<u64>().ok().or_else(|| text.parse::<i64>().ok().map(|it| it as u64))
     };

@@ -1,28 +1,29 @@
-//! What came of a space: the means over seeds with their confidence intervals, the best point, and
-//! the points that no other beats in everything (the Pareto front).
+//! Summary of a space's results: the means over seeds with their confidence intervals, the best
+//! point, and the points that no other point beats in all metrics (the Pareto front).
 
 use super::{Row, Space};
 use schedlab_measure::Better;
 use std::collections::BTreeMap;
 
-/// A metric over the seeds of a point.
+/// Mean of a metric over the seeds of a point.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mean {
-    /// How many runs have a value.
+    /// Number of runs with a value.
     pub count: usize,
-    /// Their mean.
+    /// Mean of the values.
     pub mean: f64,
-    /// Half of the 95 % confidence interval of the mean, by Student's t; none of a single run. It
-    /// is of what the seeds vary, and supposes that values over seeds are about normal.
+    /// Half of the 95 % confidence interval of the mean, by Student's t. `None`: there is only one
+    /// run. The interval covers what the seeds vary, and assumes that values over seeds are
+    /// approximately normal.
     pub half_width: Option<f64>,
-    /// The least.
+    /// Smallest value.
     pub min: f64,
-    /// The most.
+    /// Largest value.
     pub max: f64,
 }
 
 impl Mean {
-    /// Of some values; none of none.
+    /// Mean of `values`. `None`: there are no values.
     pub fn of(values: &[f64]) -> Option<Mean> {
         let count = values.len();
         if count == 0 {
@@ -41,7 +42,7 @@ impl Mean {
     }
 }
 
-/// The 97.5 % quantile of Student's t with so many degrees of freedom.
+/// The 97.5 % quantile of Student's t with `freedom` degrees of freedom.
 pub fn t_95(freedom: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010,
@@ -51,7 +52,7 @@ pub fn t_95(freedom: usize) -> f64 {
     match freedom {
         0 => f64::INFINITY,
         1..=30 => TABLE[freedom - 1],
-        // Cornish and Fisher's expansion about the normal quantile; right to 4 digits here.
+        // Cornish-Fisher expansion about the normal quantile; correct to 4 digits here.
         _ => {
             let (z, n) = (1.959_964_f64, freedom as f64);
             let (z3, z5) = (z * z * z, z * z * z * z * z);
@@ -60,20 +61,20 @@ pub fn t_95(freedom: usize) -> f64 {
     }
 }
 
-/// A point under a scheduler, over its seeds.
+/// A point under a scheduler, summarised over its seeds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cell {
-    /// The number of the point.
+    /// Number of the point.
     pub point: u64,
-    /// Who ran it.
+    /// Scheduler of the runs.
     pub scheduler: String,
-    /// What is told, in the order asked for.
+    /// Mean of each metric, in the order of [`Space::metrics`].
     pub means: Vec<Option<Mean>>,
-    /// How many of its runs came to nothing.
+    /// Number of runs that failed.
     pub failed: usize,
 }
 
-/// Rows as they come in, over seeds.
+/// Rows by point and scheduler, collected in any order.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     cells: BTreeMap<(u64, String), Gathered>,
@@ -96,11 +97,12 @@ impl Summary {
         }
     }
 
-    /// All of them, by point.
+    /// All cells, by point.
     pub fn cells(&self) -> Vec<Cell> {
         let cell = |((point, scheduler), gathered): (&(u64, String), &Gathered)| {
             let mean = |list: &Vec<(u64, f64)>| {
-                // In the order of the seeds, in whichever they came: sums are the same to the bit.
+                // Sums in the order of seeds are the same to the bit, whatever the order of
+                // arrival.
                 let mut list = list.clone();
                 list.sort_by_key(|(repetition, _)| *repetition);
                 Mean::of(&list.into_iter().map(|(_, value)| value).collect::<Vec<_>>())
@@ -113,7 +115,7 @@ impl Summary {
     }
 }
 
-/// Which of two values is the better one, if it can be said which.
+/// Whether `one` is better than `other`, if either direction is better.
 fn beats(better: Better, one: f64, other: f64) -> bool {
     match better {
         Better::Lower => one < other,
@@ -122,9 +124,10 @@ fn beats(better: Better, one: f64, other: f64) -> bool {
     }
 }
 
-/// The best of `cells` by what is told at `place`; none where it cannot be said, or none has it.
+/// The best of `cells` by the metric at `place`. `None`: neither direction is better, or no cell
+/// has a value.
 pub fn best<'a>(space: &Space, cells: &'a [Cell], place: usize) -> Option<&'a Cell> {
-    let better = space.told().get(place)?.better;
+    let better = space.metrics().get(place)?.better;
     let mut best: Option<(&Cell, f64)> = None;
     for cell in cells {
         let Some(mean) = cell.means.get(place).copied().flatten() else { continue };
@@ -135,18 +138,18 @@ pub fn best<'a>(space: &Space, cells: &'a [Cell], place: usize) -> Option<&'a Ce
     best.filter(|_| better != Better::Neither).map(|(cell, _)| cell)
 }
 
-/// Those of `cells` that no other beats in one of `places` without losing in another.
+/// The cells that no other cell beats in one of `places` without losing in another.
 pub fn pareto<'a>(space: &Space, cells: &'a [Cell], places: &[usize]) -> Vec<&'a Cell> {
     let of = |cell: &Cell| -> Option<Vec<f64>> {
         let values = places.iter().map(|place| {
             let mean = cell.means.get(*place).copied().flatten()?.mean;
-            Some(if space.told().get(*place)?.better == Better::Higher { -mean } else { mean })
+            Some(if space.metrics().get(*place)?.better == Better::Higher { -mean } else { mean })
         });
         values.collect()
     };
     let mut all: Vec<(&Cell, Vec<f64>)> =
         cells.iter().filter_map(|cell| Some((cell, of(cell)?))).collect();
-    // By the first goal, then the others: whoever is beaten is so by one before it.
+    // Sorted by the first goal, then the others: every beaten cell comes after one that beats it.
     all.sort_by(|(_, one), (_, other)| {
         one.iter()
             .zip(other)

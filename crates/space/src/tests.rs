@@ -1,5 +1,4 @@
-//! Tests of spaces: what is read, which points there are, and that results do not depend on who
-//! makes them.
+//! Tests of spaces: parsing, points, and results that do not depend on the number of threads.
 
 use super::store::{PartForm, Store, decode, encode};
 use super::summary::{Mean, Summary, best, pareto, t_95};
@@ -33,7 +32,7 @@ fn space(text: &str) -> Space {
 }
 
 fn threads(count: usize) -> NonZeroUsize {
-    NonZeroUsize::new(count).expect("it is not 0")
+    NonZeroUsize::new(count).expect("the count is not 0")
 }
 
 fn rows(space: &Space, count: usize) -> Vec<Row> {
@@ -44,11 +43,11 @@ fn rows(space: &Space, count: usize) -> Vec<Row> {
         true
     };
     let stop = AtomicBool::new(false);
-    space.run(&parts, threads(count), &stop, |_| (), ready).expect("metrics are there");
+    space.run(&parts, threads(count), &stop, |_| (), ready).expect("the metrics exist");
     all
 }
 
-/// A directory for a test, empty.
+/// An empty directory for a test.
 fn directory(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("schedlab-space-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
@@ -90,7 +89,7 @@ fn threads_parts_and_a_reading_of_what_was_written_make_the_same_bytes() {
     let whole = rows(&space, 1);
     assert_eq!(whole, rows(&space, 4));
     assert_eq!(whole.len(), 36);
-    let again = Space::of_json(&space.to_json()).expect("it was written so");
+    let again = Space::of_json(&space.to_json()).expect("to_json wrote it");
     assert_eq!(again.to_json(), space.to_json());
     for part in (0..space.parts()).rev() {
         let mut of_part = vec![];
@@ -99,21 +98,21 @@ fn threads_parts_and_a_reading_of_what_was_written_make_the_same_bytes() {
             true
         };
         let stop = AtomicBool::new(false);
-        again.run(&[part], threads(2), &stop, |_| (), ready).expect("metrics are there");
+        again.run(&[part], threads(2), &stop, |_| (), ready).expect("the metrics exist");
         let expected: Vec<Row> =
             whole.iter().filter(|it| space.points_of(part).contains(&it.point)).cloned().collect();
-        let bytes = encode(&again, PartForm::Csv, &of_part).expect("it is built in");
-        assert_eq!(bytes, encode(&space, PartForm::Csv, &expected).expect("it is built in"));
+        let bytes = encode(&again, PartForm::Csv, &of_part).expect("CSV is built in");
+        assert_eq!(bytes, encode(&space, PartForm::Csv, &expected).expect("CSV is built in"));
         assert_eq!(decode(&space, PartForm::Csv, &bytes), Ok(of_part));
     }
 }
 
-/// What a run of a space is, is what a plan with the same settings is.
+/// A run of a space is the run of a plan with the same settings.
 #[test]
 fn a_point_is_the_run_of_a_plan() {
     let space = space(GRID);
     let all = rows(&space, 2);
-    let row = all.iter().find(|row| row.point == 8 && row.repetition == 1).expect("it was run");
+    let row = all.iter().find(|row| row.point == 8 && row.repetition == 1).expect("the row exists");
     assert_eq!((row.scheduler.as_str(), row.seed), ("cfs@2.6.32", Some(2)));
     let text = WORKLOAD.replace("4000", "9000");
     let plan = Plan {
@@ -122,14 +121,14 @@ fn a_point_is_the_run_of_a_plan() {
         late_starts: true,
         ..Plan::new(Load::Workload(Source { file: "w.json".into(), text }), vec!["cfs".into()])
     };
-    let prepared = plan.prepare().expect("it is sound");
-    let session = prepared.repetition(&prepared.schedulers()[0], 1).expect("it runs");
-    let run = session.finish().expect("it runs");
+    let prepared = plan.prepare().expect("the plan is valid");
+    let session = prepared.repetition(&prepared.schedulers()[0], 1).expect("the session begins");
+    let run = session.finish().expect("the run finishes");
     let spread = &run.report.wakeup_latency;
     assert_eq!(row.values[0], spread.p99_ns.map(|ns| ns as f64));
     let waits = run.report.tasks.iter().filter(|task| task.key == "hog").map(|task| task.wait_ns);
     assert_eq!(row.values[1], Some(waits.sum::<u64>() as f64 / 1e6));
-    // A tunable that a scheduler has not leaves it alone.
+    // A tunable that a scheduler lacks does not affect it.
     let of = |point| {
         let is = |row: &&Row| row.point == point && row.scheduler.starts_with("eevdf");
         all.iter().filter(is).map(|row| row.values.clone()).collect::<Vec<_>>()
@@ -162,7 +161,7 @@ fn nice_policy_affinity_cpus_and_seeds_vary() {
             all.iter().filter(|row| which(row.point)).filter_map(|row| row.values[place]).collect();
         of.iter().sum::<f64>() / of.len() as f64
     };
-    // Bound to CPU 0 the hogs have one CPU, and video another: it has more of what is used.
+    // Bound to CPU 0, the hogs have one CPU and video another, so video has more of the used time.
     assert!(mean(&|point| point & 4 == 0, 0) > mean(&|point| point & 4 != 0, 0));
 }
 
@@ -196,7 +195,7 @@ fn samples_fill_their_ranges() {
     runs.sort_by(f64::total_cmp);
     assert_eq!(runs, (1..=40).map(f64::from).collect::<Vec<_>>(), "one in each piece");
     let below = points.iter().filter(|point| point[0].as_f64() < Some(1e7)).count();
-    assert_eq!(below, 20, "half of a logarithmic range lies below its middle");
+    assert_eq!(below, 20, "half of a logarithmic range lies below its geometric centre");
     assert_eq!(points.iter().filter(|point| point[2] == AxisValue::Whole(5)).count(), 20);
     let random = space(&text("random"));
     assert_ne!(random.point(0), latin.point(0));
@@ -209,14 +208,14 @@ fn what_cannot_be_is_told_with_its_place_before_anything_runs() {
     let cases = [
         ("[[axis]]\nname = \"cpus\"\nvalue = [1]", "s.toml:4:1: unknown field `value`"),
         ("", "nothing varies"),
-        (&axis("name = \"cups\"\nvalues = [1]"), "s.toml:4:8: axis cups: \"cups\" is nothing"),
-        (&axis("name = \"cpus\"\nvalues = [0]"), "0 is no number of CPUs"),
+        (&axis("name = \"cups\"\nvalues = [1]"), "s.toml:4:8: axis cups: \"cups\" cannot vary"),
+        (&axis("name = \"cpus\"\nvalues = [0]"), "0 is not a number of CPUs"),
         (&axis("name = \"cpus\"\nvalues = []"), "there are no values"),
-        (&axis("name = \"cpus\"\nvalues = [1, 1]"), "comes twice"),
+        (&axis("name = \"cpus\"\nvalues = [1, 1]"), "is given twice"),
         (&axis("name = \"cpus\""), "give values = [...]"),
         (&axis("name = \"cpus\"\nfrom = 4\nto = 1"), "from must be less"),
         (&axis("name = \"cpus\"\nfrom = 1\nto = 4"), "a grid needs values"),
-        (&axis("name = \"hz\"\nfrom = 1\nto = 9\nsteps = 1"), "not 2 to"),
+        (&axis("name = \"hz\"\nfrom = 1\nto = 9\nsteps = 1"), "an axis has 2 to"),
         (&axis("name = \"set.sched_latncy_ns\"\nvalues = [1]"), "s.toml:4:8"),
         (&axis("name = \"set.sched_latency_ns\"\nvalues = [6000000, 1]"), "it must be"),
         (
@@ -255,17 +254,17 @@ fn what_cannot_be_is_told_with_its_place_before_anything_runs() {
         ),
     ];
     for (text, part) in cases {
-        let Err(error) = parsed(text) else { panic!("it was taken: {text}") };
+        let Err(error) = parsed(text) else { panic!("it was accepted: {text}") };
         assert!(error.contains(part), "no \"{part}\" in: {error}\nof {text}");
     }
     let json = Space::parse("s.json", "{\n \"axes\": []}", &mut |name| read(name));
-    let error = json.err().expect("it has no such key");
+    let error = json.err().expect("there is no such key");
     assert!(error.starts_with("s.json:2:7: unknown field"), "{error}");
 }
 
 #[test]
 fn a_point_that_cannot_be_run_is_a_row_that_says_so() {
-    // Not tried before: 64 of many points are.
+    // Not tried in advance: only 64 of many points are.
     let text = r#"
         metrics = ["wait_mean"]
         axis = [
@@ -288,16 +287,19 @@ fn a_benchmark_has_figures_and_parameters() {
         metrics = ["figure(time)"]
         axis = [{ name = "parameter.groups", values = [1, 2] }]
         repeat = 2"#;
-    let (space, _) = Space::parse("b.toml", text, &mut |name| read(name)).expect("it is sound");
+    let (space, _) =
+        Space::parse("b.toml", text, &mut |name| read(name)).expect("the file is valid");
     let all = rows(&space, 2);
     assert_eq!(all.len(), 8);
     assert!(all.iter().all(|row| row.values[0] > Some(0.0)), "{all:?}");
     assert_eq!((all[0].seed, all[2].seed), (Some(1), Some(2)));
     let misspelt = text.replace("figure(time)", "figure(tme)");
-    let (space, _) = Space::parse("b.toml", &misspelt, &mut |name| read(name)).expect("unrun");
+    let (space, _) = Space::parse("b.toml", &misspelt, &mut |name| read(name))
+        .expect("the figure is unknown before a run");
     let stop = AtomicBool::new(false);
-    let told = space.run(&[0], threads(1), &stop, |_| (), |_, _| true).expect_err("no such figure");
-    assert!(told.contains("did you mean time?"), "{told}");
+    let error =
+        space.run(&[0], threads(1), &stop, |_| (), |_, _| true).expect_err("no such figure");
+    assert!(error.contains("did you mean time?"), "{error}");
 }
 
 #[test]
@@ -305,46 +307,47 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
     let space = space(GRID);
     let directory = directory("resume");
     let run = |most: usize, count: usize| {
-        let store = Store::open(&directory, &space, PartForm::Csv, "test").expect("it is ours");
+        let store = Store::open(&directory, &space, PartForm::Csv, "test")
+            .expect("the directory is of this sweep");
         let missing = store.missing();
         let mut written = 0;
         let ready = |part, rows: Vec<Row>| {
-            let bytes = encode(&space, PartForm::Csv, &rows).expect("it is built in");
-            store.write(part, &bytes).expect("there is room");
+            let bytes = encode(&space, PartForm::Csv, &rows).expect("CSV is built in");
+            store.write(part, &bytes).expect("the part is written");
             written += 1;
             written < most
         };
         let stop = AtomicBool::new(false);
-        space.run(&missing, threads(count), &stop, |_| (), ready).expect("metrics are there");
+        space.run(&missing, threads(count), &stop, |_| (), ready).expect("the metrics exist");
         (missing, store)
     };
     let (missing, store) = run(2, 3);
     assert_eq!(missing, [0, 1, 2, 3, 4]);
-    std::fs::remove_file(store.path(0)).expect("it was written");
+    std::fs::remove_file(store.path(0)).expect("the part exists");
     let (missing, store) = run(9, 1);
     assert_eq!(missing, [0, 2, 3, 4]);
     let mut read = vec![];
     for part in 0..space.parts() {
-        read.extend(store.read(&space, part).expect("it was written"));
+        read.extend(store.read(&space, part).expect("the part exists"));
     }
     assert_eq!(read, rows(&space, 2));
     let other = super::tests::space(&GRID.replace("9000", "9001"));
-    let told = Store::open(&directory, &other, PartForm::Csv, "test").expect_err("another sweep");
-    assert!(told.contains("of another sweep"), "{told}");
-    let told = Store::open(&directory, &space, PartForm::Csv, "later").expect_err("other program");
-    assert!(told.contains("made by version test"), "{told}");
-    std::fs::copy(store.path(2), store.path(1)).expect("there is room");
-    let told = store.read(&space, 1).expect_err("it is another one");
-    assert!(told.contains("not those of this part") && told.contains("remove it"), "{told}");
-    std::fs::write(store.path(1), "point\n").expect("there is room");
-    let told = store.read(&space, 1).expect_err("it is damaged");
-    assert!(told.contains("part-00001.csv") && told.contains("remove it"), "{told}");
-    std::fs::remove_dir_all(&directory).expect("it is there");
-    std::fs::create_dir(&directory).expect("there is room");
-    std::fs::write(directory.join("letter.txt"), "dear").expect("there is room");
-    let told = Store::open(&directory, &space, PartForm::Csv, "test").expect_err("not ours");
-    assert!(told.contains("holds no sweep"), "{told}");
-    std::fs::remove_dir_all(&directory).expect("it is there");
+    let error = Store::open(&directory, &other, PartForm::Csv, "test").expect_err("another sweep");
+    assert!(error.contains("of another sweep"), "{error}");
+    let error = Store::open(&directory, &space, PartForm::Csv, "later").expect_err("other program");
+    assert!(error.contains("made by version test"), "{error}");
+    std::fs::copy(store.path(2), store.path(1)).expect("the part is copied");
+    let error = store.read(&space, 1).expect_err("it is another part");
+    assert!(error.contains("belong to another part") && error.contains("remove it"), "{error}");
+    std::fs::write(store.path(1), "point\n").expect("the file is written");
+    let error = store.read(&space, 1).expect_err("it is damaged");
+    assert!(error.contains("part-00001.csv") && error.contains("remove it"), "{error}");
+    std::fs::remove_dir_all(&directory).expect("the directory exists");
+    std::fs::create_dir(&directory).expect("the directory is created");
+    std::fs::write(directory.join("letter.txt"), "dear").expect("the file is written");
+    let error = Store::open(&directory, &space, PartForm::Csv, "test").expect_err("not ours");
+    assert!(error.contains("holds no sweep"), "{error}");
+    std::fs::remove_dir_all(&directory).expect("the directory exists");
 }
 
 #[test]
@@ -362,19 +365,19 @@ fn a_stop_ends_it_between_two_runs() {
         ready += 1;
         true
     };
-    space.run(&parts, threads(1), &stop, count, each).expect("metrics are there");
+    space.run(&parts, threads(1), &stop, count, each).expect("the metrics exist");
     assert_eq!((done.into_inner(), ready), (1, 0));
 }
 
 #[test]
 fn means_have_intervals_by_students_t() {
-    let mean = Mean::of(&[1.0, 2.0, 3.0, 4.0]).expect("there are values");
+    let mean = Mean::of(&[1.0, 2.0, 3.0, 4.0]).expect("the list is not empty");
     assert_eq!((mean.count, mean.mean, mean.min, mean.max), (4, 2.5, 1.0, 4.0));
     // sd 1.29099, over sqrt(4), times 3.1824.
-    assert!((mean.half_width.expect("of four") - 2.0543).abs() < 1e-3);
+    assert!((mean.half_width.expect("there are four values") - 2.0543).abs() < 1e-3);
     assert_eq!(Mean::of(&[1.0]).and_then(|mean| mean.half_width), None);
     assert_eq!(Mean::of(&[]), None);
-    // Of a table of Student's t: 40, 120 and very many degrees of freedom.
+    // From a table of Student's t: 40, 120 and 1,000,000 degrees of freedom.
     for (freedom, expected) in [(40, 2.0211), (120, 1.9799), (1_000_000, 1.9600)] {
         assert!((t_95(freedom) - expected).abs() < 1e-4, "{freedom}");
     }
@@ -406,13 +409,13 @@ fn the_front_has_what_nothing_beats() {
     assert_eq!(front, [1, 3, 0]);
 }
 
-fn judged(space: &Space, rungs: &[Rung], count: usize) -> Vec<Judged> {
+fn judged(space: &Space, rungs: &[Rung], count: usize) -> Vec<JudgedRun> {
     let mut all = vec![];
     let ready = |one| {
         all.push(one);
         true
     };
-    space.run_judged(threads(count), rungs, ready).expect("metrics are there");
+    space.run_judged(threads(count), rungs, ready).expect("the metrics exist");
     all
 }
 
@@ -424,7 +427,7 @@ fn the_figure_at_a_rung_is_that_of_a_run_which_ends_there() {
         |name: &str, values: &str| format!("[[axis]]\nname = \"{name}\"\nvalues = {values}\n");
     let varied = axis("set.sched_min_granularity_ns", "[1000000, 9000000]");
     let whole = space(&format!("{metrics}{varied}"));
-    let rung = |at_ns, told| Rung { at_ns, told, more_is_better: false, limits: vec![] };
+    let rung = |at_ns, metric| Rung { at_ns, metric, more_is_better: false, limits: vec![] };
     let rungs = [rung(250_000_000, 0), rung(500_000_000, 1), rung(750_000_000, 2)];
     let on_the_way = judged(&whole, &rungs, 3);
     assert_eq!(on_the_way.len(), 4);
@@ -448,7 +451,7 @@ fn a_run_that_is_worse_than_its_limit_ends_at_the_rung() {
     );
     let half = Rung {
         at_ns: 500_000_000,
-        told: 0,
+        metric: 0,
         more_is_better: false,
         limits: vec![Some(499_999_999.0), Some(500_000_000.0)],
     };
@@ -464,8 +467,8 @@ fn a_run_that_is_worse_than_its_limit_ends_at_the_rung() {
 fn what_json_has_no_word_for_is_pointed_at() {
     let wrong = |text| toml_json("t.toml", text).unwrap_err();
     let nan = "[[axis]]\nname = \"cpus\"\nvalues = [1, nan]\n";
-    assert_eq!(wrong(nan), "t.toml:3:14: nan is no number that can be used");
-    assert!(wrong("duration = -inf").starts_with("t.toml:1:12: -inf is no number"));
+    assert_eq!(wrong(nan), "t.toml:3:14: nan is not a usable number");
+    assert!(wrong("duration = -inf").starts_with("t.toml:1:12: -inf is not a usable number"));
     assert!(wrong("duration = ").starts_with("t.toml:1:"));
     assert_eq!(toml_json("t.toml", "duration = 1.5").unwrap(), r#"{"duration":1.5}"#);
 }

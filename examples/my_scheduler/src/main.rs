@@ -107,8 +107,9 @@ fn stress(worlds: &str) -> Result<String, Box<dyn Error>> {
         let world = World::random(seed, &mine());
         if let Some(failure) = stress::check(&world, &mine()).failure {
             let violation = failure.violation;
-            let before = stress::recent_events(&world, &mine(), failure.turn, violation.at_ns, 8)
-                .join("\n  ");
+            let before =
+                stress::recent_events(&world, &mine(), failure.variant, violation.at_ns, 8)
+                    .join("\n  ");
             return Err(
                 format!("seed {seed}: {violation}\nthe last events before:\n  {before}").into()
             );

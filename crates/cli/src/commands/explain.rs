@@ -6,7 +6,7 @@ use crate::plans::{find_machine, newest, note, prepare};
 use crate::terminal::{Output, style};
 use crate::{Failure, Status, escape};
 use schedlab_core::{CpuId, TaskId};
-use schedlab_lab::explain::{self, Effort, Names, NiceThatWins, OnCpu, Standing, Whose};
+use schedlab_lab::explain::{self, CpuMoment, Effort, Moment, Names, NiceThatWins, WakeupFilter};
 use schedlab_lab::plan::{Contender, Groups, Load, MachineSpec, Plan, Prepared, Timetable};
 use schedlab_report::Style;
 use schedlab_report::format::duration;
@@ -189,7 +189,7 @@ fn at(
             cpus - 1
         )));
     }
-    let mut standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
+    let mut standing = explain::moment(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
     let words = Explainer::new(&standing.names, style);
     if let Some(ended_ns) = standing.ended_ns {
         return Err(Failure::Message(format!(
@@ -213,7 +213,7 @@ fn at(
         }
         return Ok(words.task(&standing, task));
     }
-    let shown = |row: (usize, &OnCpu)| match request.cpu {
+    let shown = |row: (usize, &CpuMoment)| match request.cpu {
         Some(wanted) => row.0 == wanted as usize,
         None => row.1.current.is_some() || !row.1.candidates.is_empty(),
     };
@@ -236,7 +236,7 @@ fn at(
 pub fn refresh(
     prepared: &Prepared,
     scheduler: &Contender,
-    standing: &mut Standing,
+    standing: &mut Moment,
     cpu: CpuId,
     effort: &Effort,
 ) -> Result<(), Failure> {
@@ -248,7 +248,7 @@ pub fn refresh(
 pub fn nice(
     prepared: &Prepared,
     scheduler: &Contender,
-    standing: &Standing,
+    standing: &Moment,
     cpu: CpuId,
     task: TaskId,
     effort: &Effort,
@@ -267,10 +267,10 @@ fn wakeup(
     let find = |of_task, number| {
         explain::wakeup(prepared, scheduler, of_task, number).map_err(|error| error.to_string())
     };
-    let (mut found, mut seen, names) = find(Whose::All, number)?;
+    let (mut found, mut seen, names) = find(WakeupFilter::All, number)?;
     let mut of_task = String::new();
     if let Some(task) = task(request, &names, style)? {
-        (found, seen, _) = find(Whose::Of(task), number)?;
+        (found, seen, _) = find(WakeupFilter::Of(task), number)?;
         of_task = format!(" of {}", names.task(task));
     }
     match found {

@@ -9,7 +9,7 @@ use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::MachineSpec;
 use schedlab_lab::recorded;
-use schedlab_lab::replay::{Answer, Begin, Column, Replay, Shown, Table, beside, duration};
+use schedlab_lab::replay::{Begin, Column, Replay, ReplayReport, Shown, Table, beside, duration};
 use schedlab_replay::{Arrivals, Tokens, Trace, TraceBuilder};
 use schedlab_trace::read;
 use schedlab_workload::rt_app;
@@ -74,7 +74,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
         return Ok(Status::Good);
     }
     let threads = args.threads.unwrap_or_else(parallel::cores);
-    let answer = prepared.answer(threads).map_err(|error| error.to_string())?;
+    let answer = prepared.run(threads).map_err(|error| error.to_string())?;
     let json = || serde_json::to_string_pretty(&answer).expect("all keys are strings") + "\n";
     if let Some(path) = &args.json {
         files::write_whole(path, &json())?;
@@ -135,7 +135,7 @@ fn books_of(recording: &read::Trace) -> Result<Trace, read::ReadError> {
 }
 
 /// Formats the answer for people.
-fn text(answer: &Answer, explain: bool) -> String {
+fn text(answer: &ReplayReport, explain: bool) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}: {}", answer.name, answer.trace_sentence());
     let _ = writeln!(out, "sleeps: {}", answer.sleeps_sentence());
@@ -159,7 +159,7 @@ fn text(answer: &Answer, explain: bool) -> String {
     out
 }
 
-fn table(answer: &Answer, out: &mut String) {
+fn table(answer: &ReplayReport, out: &mut String) {
     let shown = Table::new(answer, GROUPS_MAX);
     let mut lines: Vec<Vec<String>> = vec![];
     lines.push(std::iter::once(String::new()).chain(shown.columns).collect());
@@ -195,7 +195,7 @@ fn table(answer: &Answer, out: &mut String) {
 }
 
 /// Explains which waits grew or shrank against the replay, and behind which tasks.
-fn explained(answer: &Answer, out: &mut String) {
+fn explained(answer: &ReplayReport, out: &mut String) {
     let base = &answer.columns[1];
     for column in &answer.columns[2..] {
         let mut changes: Vec<(f64, usize)> = (0..answer.groups.len())
@@ -239,7 +239,7 @@ const BEHIND_MAX: usize = 3;
 /// `column` than in the replay, and by how much, ns, largest first. Differences within chance, or
 /// below a tenth of the change, are left out.
 fn behind(
-    answer: &Answer,
+    answer: &ReplayReport,
     column: &Column,
     group: usize,
     change: f64,

@@ -119,7 +119,7 @@ fn report_world(
     tally.events += checked.events;
     let is_unasked = broken_by(choice, &World::random(seed, choice)).is_some();
     tally.unasked.0 += u64::from(is_unasked);
-    let Some(Broken { turn, violation }) = &checked.failure else {
+    let Some(Broken { variant, violation }) = &checked.failure else {
         return Ok(());
     };
     if is_unasked {
@@ -134,7 +134,7 @@ fn report_world(
     writeln!(output, "BROKEN  {choice}: {violation}")?;
     writeln!(
         output,
-        "        with {turn}; to repeat it: schedlab stress --scheduler {} --seed {seed}",
+        "        with {variant}; to repeat it: schedlab stress --scheduler {} --seed {seed}",
         scx::named(choice)
     )
 }
@@ -224,7 +224,7 @@ fn one_world(
         }
         // The message of a panic on standard error is part of the details.
         let checked = check(&world, choice);
-        let Some(Broken { turn, violation }) = checked.failure else {
+        let Some(Broken { variant, violation }) = checked.failure else {
             writeln!(output, "    every rule was kept, over {} events", checked.events)?;
             continue;
         };
@@ -233,9 +233,9 @@ fn one_world(
             Some(what) => writeln!(output, "It requires {what}: this does not count.")?,
         }
         writeln!(output, "BROKEN  {violation}")?;
-        writeln!(output, "        with {turn}")?;
+        writeln!(output, "        with {variant}")?;
         writeln!(output, "The last events before it:")?;
-        for line in recent_events(&world, choice, turn, violation.at_ns, EVENTS_SHOWN) {
+        for line in recent_events(&world, choice, variant, violation.at_ns, EVENTS_SHOWN) {
             writeln!(output, "{line}")?;
         }
     }

@@ -13,7 +13,7 @@ use schedlab_measure::Better;
 use schedlab_report::format::amount;
 use schedlab_space::store::{PartForm, Store, encode};
 use schedlab_space::summary::{Cell, Mean, Summary};
-use schedlab_space::{Form, Row, Sample, Space, Told};
+use schedlab_space::{Form, Row, RunMetric, Sample, Space};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::Write;
@@ -181,14 +181,14 @@ struct BestValue {
 
 impl BestValue {
     fn of(space: &Space) -> BestValue {
-        let place = space.told().iter().position(|told| told.better != Better::Neither);
+        let place = space.metrics().iter().position(|told| told.better != Better::Neither);
         BestValue { place, value: None }
     }
 
     /// Returns a message if one of these rows is better.
     fn take(&mut self, space: &Space, rows: &[Row]) -> Option<String> {
         let place = self.place?;
-        let told = &space.told()[place];
+        let told = &space.metrics()[place];
         let mut say = None;
         for row in rows {
             let Some(value) = row.values[place] else { continue };
@@ -224,7 +224,7 @@ fn document(space: &Space, cells: &[Cell]) -> serde_json::Value {
         let values: serde_json::Map<String, serde_json::Value> = (space.axes().iter().zip(point))
             .map(|(axis, value)| (axis.name.clone(), json!(value)))
             .collect();
-        let told = space.told().iter().zip(&cell.means);
+        let told = space.metrics().iter().zip(&cell.means);
         let figures: serde_json::Map<String, serde_json::Value> =
             told.map(|(told, one)| (told.name.clone(), mean(one))).collect();
         json!({
@@ -235,13 +235,12 @@ fn document(space: &Space, cells: &[Cell]) -> serde_json::Value {
             "failed": cell.failed,
         })
     };
-    let told =
-        |told: &Told| json!({ "name": told.name, "unit": told.unit, "better": told.better.name() });
+    let told = |told: &RunMetric| json!({ "name": told.name, "unit": told.unit, "better": told.better.name() });
     json!({
         "schema": "schedlab-sweep-summary/1",
         "title": space.title(),
         "seeds": space.repeat(),
-        "metrics": space.told().iter().map(told).collect::<Vec<_>>(),
+        "metrics": space.metrics().iter().map(told).collect::<Vec<_>>(),
         "points": cells.iter().map(cell).collect::<Vec<_>>(),
     })
 }

@@ -63,7 +63,7 @@ fn answer_to(
     given_up: &AtomicBool,
 ) -> Result<String, String> {
     let at_ns = question.at_ns;
-    let mut standing = explain::standing(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
+    let mut standing = explain::moment(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
     if let Some(ended_ns) = standing.ended_ns {
         return Err(format!("the run ended at {}", duration(ended_ns, style.unicode)));
     }

@@ -1,32 +1,32 @@
-//! How much is simulated at most to answer a question.
+//! Limit on the simulation work for one question.
 
 use std::cell::Cell;
 
-/// Events that may still be simulated again to find out what would have been. An explanation of a
-/// long run, or of a thousand CPUs, would take hours if everything were tried.
+/// Number of events that may still be simulated again to find out what would have happened. An
+/// explanation of a long run, or of a thousand CPUs, would take hours without a limit.
 #[derive(Debug)]
 pub struct Effort {
     left: Cell<u64>,
 }
 
-/// A new run takes as much work as so many events for each CPU and task.
+/// Cost of starting a run, in events for each CPU and task.
 const EACH: u64 = 4;
 
 impl Default for Effort {
-    /// Some seconds of work.
+    /// A few seconds of work.
     fn default() -> Effort {
         Effort::of(20_000_000)
     }
 }
 
 impl Effort {
-    /// So many events.
+    /// Work for `events` events.
     pub fn of(events: u64) -> Effort {
         Effort { left: Cell::new(events) }
     }
 
-    /// Takes what `runs` runs cost that have so many events, tasks and CPUs; false: so much is not
-    /// left.
+    /// Deducts the cost of `runs` runs with the given numbers of events, tasks and CPUs. Returns
+    /// false if less is left.
     pub(super) fn spend(&self, runs: u64, events: u64, tasks: usize, cpus: usize) -> bool {
         let of_setup = EACH.saturating_mul((tasks + cpus) as u64);
         let cost = runs.saturating_mul(events.saturating_add(of_setup));

@@ -1,36 +1,36 @@
-//! What a candidate lacked to be picked.
+//! Lead of the picked candidate over another.
 
 use crate::error::Error;
 use crate::explain::effort::Effort;
-use crate::explain::standing::Standing;
+use crate::explain::moment::Moment;
 use crate::explain::subject::Subject;
 use crate::plan::{Contender, Prepared};
 use schedlab_core::{Candidate, CpuId, SchedAttr, TaskId, reason::Term};
 use schedlab_machine::Action;
 
-/// By what one candidate comes before another.
+/// The lead of one candidate over another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Margin {
-    /// A number of their ranks that differs, counted from 0.
+    /// Place of the first differing number in their ranks, from 0.
     pub place: usize,
-    /// The second one's less the first one's: more than 0.
+    /// The second one's number minus the first one's; more than 0.
     pub by: i64,
-    /// The same difference in one of the numbers that ranks are made of, with its sign, if there is
-    /// one; what the second would have had to have less of, or more if it is negative.
+    /// The same difference, with its sign, in one of the terms of which ranks consist, if there is
+    /// such a term. The second candidate would have needed less of it, or more if it is negative.
     pub term: Option<Term>,
-    /// Whether all numbers are equal that ranks are said to be made of.
+    /// Whether all terms of the ranks are equal.
     pub equal: bool,
 }
 
-/// By what `best` comes before `other`, which stands in the same group: everything that the second
-/// lacks, in the order in which it counts. A time can be undercut, so that what comes after it does
-/// not matter. Empty if their ranks are the same.
+/// The leads of `best` over `other`, a candidate of the same group: everything that the second
+/// lacks, in the order of importance. A time can be undercut, so that later numbers do not matter.
+/// Empty if their ranks are equal.
 pub fn margins(best: &Candidate, other: &Candidate) -> Vec<Margin> {
     let mut all = vec![];
     for place in 0..best.rank.len() {
         let by = other.rank[place].wrapping_sub(best.rank[place]);
         if by < 0 && !all.is_empty() {
-            // Were it not for what comes first it would win.
+            // Except for the numbers before, it would win.
             break;
         }
         if by != 0 {
@@ -46,8 +46,8 @@ pub fn margins(best: &Candidate, other: &Candidate) -> Vec<Margin> {
     all
 }
 
-/// The number that stands in this place of both ranks: as a time that the same was added to or
-/// taken from, as it is, negated, or as what is missing to 1.
+/// The term at this place of both ranks: a time with the same offset in both, the negated term, or
+/// what the term lacks to 1.
 fn term(best: &Candidate, other: &Candidate, place: usize) -> Option<Term> {
     let (first, second) = (best.rank[place], other.rank[place]);
     let by = second.wrapping_sub(first);
@@ -65,44 +65,44 @@ fn term(best: &Candidate, other: &Candidate, place: usize) -> Option<Term> {
     })
 }
 
-/// Which nice value would do.
+/// The nice value with which a task would win.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NiceThatWins {
-    /// This one: the nearest to the one it has.
+    /// This value, the nearest to the present one.
     Is(i32),
-    /// None.
+    /// No value.
     None,
-    /// It is no ordinary task, and has none that counts.
+    /// The task is not an ordinary one, so its nice value does not count.
     NotOrdinary,
-    /// It was not tried: the run up to there is so long that it would take too long.
+    /// Not tried: the run up to that time is too long.
     NotTried,
 }
 
-/// The nice value nearest to the one it has with which `task` would be picked by `cpu`, if it were
-/// given it at the moment of `standing` (everything else that falls on it having happened) and the
-/// CPU picked. The run is made again for each value, as far as `effort` allows.
+/// The nice value nearest to the present one with which `cpu` would pick `task`, if the task had it
+/// at the time of `moment` (after all other events at that time) and the CPU picked then. The run
+/// is repeated for each value, as far as `effort` allows.
 ///
 /// # Errors
-/// As of a run.
+/// As for a run.
 pub fn nice_that_wins(
     prepared: &Prepared,
     scheduler: &Contender,
-    standing: &Standing,
+    moment: &Moment,
     cpu: CpuId,
     task: TaskId,
     effort: &Effort,
 ) -> Result<NiceThatWins, Error> {
     let subject = Subject::of(prepared, scheduler)?;
-    let Some(attr) = standing.attrs.get(task.index()) else { return Ok(NiceThatWins::None) };
+    let Some(attr) = moment.attrs.get(task.index()) else { return Ok(NiceThatWins::None) };
     if attr.policy.is_realtime() || attr.policy == schedlab_core::Policy::Deadline {
         return Ok(NiceThatWins::NotOrdinary);
     }
     let runs = (attr.nice + 20).max(0) as u64;
-    if !standing.can_afford(effort, runs) {
+    if !moment.can_afford(effort, runs) {
         return Ok(NiceThatWins::NotTried);
     }
     for nice in (-20..attr.nice).rev() {
-        let mut session = subject.session_at(standing.at_ns)?;
+        let mut session = subject.session_at(moment.at_ns)?;
         let action = Action::SetAttr { task, attr: SchedAttr { nice, ..*attr } };
         let now_ns = session.now_ns();
         if session.act(&action).is_ok() && session.would_pick(cpu, now_ns).0 == Some(task) {

@@ -1,26 +1,25 @@
-//! Why a scheduler did what it did: who could have been picked at a moment and with what keys, why
-//! a task waits, where a wakeup went, and what made the longest waits of a run so long.
+//! Why a scheduler decided as it did: the candidates at a given time and their keys, the reason why
+//! a task waits, the CPU to which a wakeup went, and the causes of the longest waits.
 //!
-//! A run is the same whether or not somebody asks for the grounds of its decisions. So everything
-//! here is found by running again: up to the moment that is asked about, or with another nice
-//! value, and looking.
+//! A run is the same whether or not the grounds of its decisions are requested. So every answer is
+//! found by running again, up to the time in question, or with another nice value.
 //!
-//! * [`Standing`]: how things stand at a moment, with every CPU's candidates;
-//! * [`Wakeup`]: where a wakeup went, and whether it preempted;
-//! * [`Wait`]: a long wait, and who had the CPU meanwhile;
+//! * [`Moment`]: the state of a run at a given time, with the candidates of every CPU;
+//! * [`Wakeup`]: the CPU to which a wakeup went, and whether it preempted;
+//! * [`Wait`]: a long wait, and the tasks that had the CPU meanwhile;
 //! * [`Margin`]: what a candidate lacked.
 
 mod effort;
 mod margin;
+mod moment;
 mod names;
-mod standing;
 mod subject;
 mod waits;
 mod watch;
 
 pub use effort::Effort;
 pub use margin::{Margin, NiceThatWins, margins, nice_that_wins};
+pub use moment::{CpuMoment, Moment, moment};
 pub use names::Names;
-pub use standing::{OnCpu, Standing, standing};
-pub use waits::{Lost, Wait, longest_waits};
-pub use watch::{Decision, TaskThen, TaskWas, Wakeup, Whose, wakeup};
+pub use waits::{LostPick, Wait, longest_waits};
+pub use watch::{Decision, TaskActivity, TaskMoment, Wakeup, WakeupFilter, wakeup};

@@ -1,25 +1,25 @@
-//! Names of what a run shows as numbers: [`Names`].
+//! Names of tasks, groups and rules, which a run identifies by number: [`Names`].
 
 use schedlab_core::{RuleDoc, TaskId, Who, reason::Rule};
 
-/// Names of what numbers stand for in a run.
+/// Names of the tasks, groups and rules of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Threads, by task number.
     pub tasks: Vec<String>,
-    /// Groups' paths, by group number; the root's first.
+    /// Paths of groups, by group number; the root comes first.
     pub groups: Vec<String>,
     /// The rules of the scheduler.
     pub rules: Vec<RuleDoc>,
 }
 
 impl Names {
-    /// A task's name.
+    /// Name of a task.
     pub fn task(&self, task: TaskId) -> &str {
         self.tasks.get(task.index()).map_or("?", String::as_str)
     }
 
-    /// The name of a task, a group or a thread of the kernel's own.
+    /// Name of a task, a group or a kernel thread.
     pub fn who(&self, who: Who) -> &str {
         match who {
             Who::Task(task) => self.task(task),
@@ -28,7 +28,7 @@ impl Names {
         }
     }
 
-    /// What a rule says; none if the scheduler names none.
+    /// Description of a rule. `None`: the scheduler does not describe it.
     pub fn rule(&self, rule: Rule) -> Option<&RuleDoc> {
         self.rules.iter().find(|doc| doc.rule == rule)
     }

@@ -23,7 +23,7 @@ impl<'a> Subject<'a> {
         Ok(Subject { experiment, scheduler })
     }
 
-    /// The number of CPUs.
+    /// Number of CPUs.
     pub fn cpus(&self) -> u32 {
         self.experiment.config.cpus
     }
@@ -34,8 +34,8 @@ impl<'a> Subject<'a> {
         self.experiment.unmeasured_session(&config, &self.scheduler.choice, 0)
     }
 
-    /// Runs it to its end with an observer, which gets the grounds of decisions if `reasons` is set.
-    /// Returns the names of what the observer saw as numbers.
+    /// Runs it to its end with an observer, which receives the grounds of decisions if `reasons` is
+    /// set. Returns names for the numbers in its events.
     pub fn observe(&self, reasons: bool, observer: &mut impl Observer) -> Result<Names, Error> {
         let groups = self.experiment.groups.groups();
         let mut session = self.session(reasons)?;

@@ -1,4 +1,4 @@
-//! The longest waits of a run, and who had the CPU meanwhile.
+//! The longest waits of a run, and the tasks that had the CPU meanwhile.
 
 use crate::error::Error;
 use crate::explain::names::Names;
@@ -7,47 +7,47 @@ use crate::plan::{Contender, Prepared};
 use schedlab_core::{Account, CpuId, Event, Observer, Question, Rule, TaskId, TaskTable, Who};
 use std::collections::BTreeMap;
 
-/// A pick that somebody lost who waited.
+/// A pick that a waiting task lost.
 #[derive(Clone, Debug)]
-pub struct Lost {
-    /// When, ns.
+pub struct LostPick {
+    /// Time, ns.
     pub at_ns: u64,
-    /// With whom it competed, and by what keys.
+    /// The candidates and their keys.
     pub account: Account,
 }
 
 /// A time during which a task was runnable without a CPU.
 #[derive(Clone, Debug)]
 pub struct Wait {
-    /// Who waited.
+    /// Task that waited.
     pub task: TaskId,
-    /// From when, ns.
+    /// Begin, ns.
     pub start_ns: u64,
-    /// To when, ns.
+    /// End, ns.
     pub end_ns: u64,
-    /// Whether it got a CPU then; else the run ended, or the task.
+    /// Whether it got a CPU then. Otherwise the run or the task ended.
     pub ran: bool,
-    /// The CPU to whose runqueue it belonged at the end.
+    /// CPU of its runqueue at the end.
     pub cpu: CpuId,
-    /// Who had the CPU to whose runqueue it belonged at the time, for how long (ns), and in how
-    /// many turns; none = the CPU idled. The longest first.
+    /// Tasks that had the CPU of its runqueue at the time (`None`: the CPU was idle), with their
+    /// CPU time (ns) and number of turns, the longest first.
     pub meanwhile: Vec<(Option<TaskId>, u64, u32)>,
-    /// How many picks of that CPU others won, by rule.
+    /// Number of picks of that CPU that other tasks won, by rule.
     pub lost: BTreeMap<Rule, u32>,
-    /// The first of them.
-    pub first: Option<Lost>,
-    /// The last of them.
-    pub last: Option<Lost>,
+    /// The first of these picks.
+    pub first: Option<LostPick>,
+    /// The last of these picks.
+    pub last: Option<LostPick>,
 }
 
-/// Finds the longest waits.
+/// Observer that finds the longest waits.
 struct Longest {
     many: usize,
     only: Option<TaskId>,
     since: TaskTable<Option<u64>>,
-    /// Who runs on each CPU.
+    /// Task that runs on each CPU.
     running: Vec<Option<TaskId>>,
-    /// Length, start, task; the longest first, of equals the earliest.
+    /// Length, start and task of each wait. The longest comes first, of equal ones the earliest.
     found: Vec<(u64, u64, TaskId)>,
 }
 
@@ -74,7 +74,7 @@ impl Observer for Longest {
             Event::Born { task, .. } => self.since.insert(task, None),
             Event::Started { task, .. } => self.since[task] = Some(now_ns),
             Event::Woken { task, cpu, .. } => {
-                // One that blocked in this instant may still have its CPU.
+                // A task that blocked in this instant may still have its CPU.
                 let runs = self.running[cpu.index()] == Some(task);
                 self.since[task] = (!runs).then_some(now_ns);
             }
@@ -101,17 +101,17 @@ impl Observer for Longest {
     }
 }
 
-/// Follows some waits.
+/// Observer that follows the given waits.
 struct Follow {
     waits: Vec<Wait>,
-    /// Where each of their tasks belongs, by wait.
+    /// CPU of each waiting task's runqueue, by wait.
     place: Vec<CpuId>,
-    /// Who runs on each CPU, since when.
+    /// Task that runs on each CPU, and since when.
     running: Vec<(Option<TaskId>, u64)>,
 }
 
 impl Follow {
-    /// Adds what ran on `cpu` until `now_ns` to the waits for it.
+    /// Adds the activity of `cpu` until `now_ns` to the waits for it.
     fn settle(&mut self, cpu: CpuId, now_ns: u64) {
         let (current, since_ns) = self.running[cpu.index()];
         for (wait, &place) in self.waits.iter_mut().zip(&self.place) {
@@ -156,7 +156,7 @@ impl Observer for Follow {
                         .any(|candidate| candidate.who == Who::Task(wait.task));
                     if during && place == account.cpu && competes {
                         *wait.lost.entry(account.rule).or_default() += 1;
-                        let lost = Lost { at_ns: now_ns, account: account.clone() };
+                        let lost = LostPick { at_ns: now_ns, account: account.clone() };
                         wait.first.get_or_insert_with(|| lost.clone());
                         wait.last = Some(lost);
                     }
@@ -188,7 +188,7 @@ impl Observer for Follow {
 /// The `many` longest waits of a run, or of one task in it, the longest first.
 ///
 /// # Errors
-/// As of a run.
+/// As for a run.
 pub fn longest_waits(
     prepared: &Prepared,
     scheduler: &Contender,

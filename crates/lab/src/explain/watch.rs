@@ -1,4 +1,4 @@
-//! The observer that remembers how each CPU and task stands, and on what grounds.
+//! Observer that records the state of each CPU and task, and the grounds of decisions.
 
 use crate::error::Error;
 use crate::explain::names::Names;
@@ -6,73 +6,72 @@ use crate::explain::subject::Subject;
 use crate::plan::{Contender, Prepared};
 use schedlab_core::{Account, CpuId, Event, Observer, Question, Rule, TaskId, TaskTable, Waker};
 
-/// A decision, and when it was made.
+/// A decision and its time.
 #[derive(Clone, Debug)]
 pub struct Decision {
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
-    /// What, by which rule, on what grounds.
+    /// The decision, its rule and its grounds.
     pub account: Account,
 }
 
-/// What a task was doing.
+/// Activity of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum TaskWas {
-    /// It had not started.
+pub enum TaskActivity {
+    /// The task had not started.
     #[default]
-    NotThere,
-    /// It was runnable and had no CPU.
+    NotStarted,
+    /// The task was runnable without a CPU.
     Waiting,
-    /// It had a CPU.
+    /// The task had a CPU.
     Running,
-    /// It slept, or was stopped.
+    /// The task slept, or was stopped.
     Blocked,
-    /// It had ended.
+    /// The task had ended.
     Ended,
 }
 
-/// A task at a moment.
+/// State of a task at a given time.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TaskThen {
-    /// What it was doing.
-    pub was: TaskWas,
-    /// Since when, ns.
+pub struct TaskMoment {
+    /// Its activity.
+    pub was: TaskActivity,
+    /// Time since which it lasts, ns.
     pub since_ns: u64,
-    /// The CPU to whose runqueue it belonged; none: it had not started.
+    /// CPU of its runqueue. `None`: it had not started.
     pub cpu: Option<CpuId>,
-    /// After the moment: when and where it next got a CPU, and by which rule.
+    /// Time, CPU and rule of its next turn on a CPU.
     pub runs_next: Option<(u64, CpuId, Rule)>,
 }
 
-/// A CPU, as events tell.
+/// State of a CPU, as its events report it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CpuThen {
+pub(super) struct ObservedCpu {
     pub current: Option<TaskId>,
     pub since_ns: u64,
-    /// The pick that made it current, and the last pick that let it go on.
+    /// The pick that made it current, and the last pick that kept it running.
     pub picked: Option<Decision>,
     pub kept: Option<Decision>,
-    /// After the moment: the next that ran.
+    /// The next switch.
     pub next: Option<(u64, Option<TaskId>, Rule)>,
     pick: Option<Decision>,
 }
 
-/// Remembers how things stood at `until_ns`, everything that fell on it included, and what came of
-/// it.
+/// Records the state at `until_ns`, after all events at that time, and what followed.
 #[derive(Debug)]
 pub(super) struct Watch {
     until_ns: u64,
-    pub cpus: Vec<CpuThen>,
-    pub tasks: TaskTable<TaskThen>,
+    pub cpus: Vec<ObservedCpu>,
+    pub tasks: TaskTable<TaskMoment>,
 }
 
 impl Watch {
     pub fn new(cpus: u32, until_ns: u64) -> Watch {
-        let cpus = (0..cpus).map(|_| CpuThen::default()).collect();
+        let cpus = (0..cpus).map(|_| ObservedCpu::default()).collect();
         Watch { until_ns, cpus, tasks: TaskTable::default() }
     }
 
-    fn task(&mut self, task: TaskId, now_ns: u64, was: TaskWas) {
+    fn task(&mut self, task: TaskId, now_ns: u64, was: TaskActivity) {
         if now_ns <= self.until_ns {
             let row = &mut self.tasks[task];
             (row.was, row.since_ns) = (was, now_ns);
@@ -90,20 +89,20 @@ impl Observer for Watch {
     fn on(&mut self, now_ns: u64, event: Event<'_>) {
         let is_past = now_ns <= self.until_ns;
         match event {
-            Event::Born { task, .. } => self.tasks.insert(task, TaskThen::default()),
+            Event::Born { task, .. } => self.tasks.insert(task, TaskMoment::default()),
             Event::Started { task, cpu, .. } | Event::Woken { task, cpu, .. } => {
-                // One woken in the instant in which it blocked may still be current.
+                // A task that was woken in the instant in which it blocked may still be current.
                 let runs = self.cpus[cpu.index()].current == Some(task);
-                let was = if runs { TaskWas::Running } else { TaskWas::Waiting };
+                let was = if runs { TaskActivity::Running } else { TaskActivity::Waiting };
                 self.task(task, now_ns, was);
                 self.cpu_of(task, now_ns, cpu);
             }
             Event::Blocked { task, reason, .. } => {
                 let ended = reason == schedlab_core::BlockReason::Dead;
-                let was = if ended { TaskWas::Ended } else { TaskWas::Blocked };
+                let was = if ended { TaskActivity::Ended } else { TaskActivity::Blocked };
                 self.task(task, now_ns, was);
             }
-            Event::Killed { task } => self.task(task, now_ns, TaskWas::Ended),
+            Event::Killed { task } => self.task(task, now_ns, TaskActivity::Ended),
             Event::Migrated { task, to, .. } => self.cpu_of(task, now_ns, to),
             Event::Decided { account } if account.question == Question::Pick && is_past => {
                 let cpu = &mut self.cpus[account.cpu.index()];
@@ -117,18 +116,18 @@ impl Observer for Watch {
                     row.picked = row.pick.take().filter(|pick| pick.at_ns == now_ns);
                     row.kept = None;
                 } else if self.cpus[cpu.index()].next.is_none_or(|(at_ns, ..)| at_ns == now_ns) {
-                    // Who lost the CPU in the nanosecond in which it got it had no turn.
+                    // A task that lost the CPU in the nanosecond in which it got it had no turn.
                     self.cpus[cpu.index()].next = Some((now_ns, next, why));
                 }
                 if let Some(prev) = prev
                     && prev_runnable
                 {
-                    self.task(prev, now_ns, TaskWas::Waiting);
+                    self.task(prev, now_ns, TaskActivity::Waiting);
                     let runs = &mut self.tasks[prev].runs_next;
                     *runs = runs.filter(|(at_ns, ..)| *at_ns < now_ns);
                 }
                 if let Some(next) = next {
-                    self.task(next, now_ns, TaskWas::Running);
+                    self.task(next, now_ns, TaskActivity::Running);
                     self.cpu_of(next, now_ns, cpu);
                     if !is_past {
                         let row = &mut self.tasks[next];
@@ -141,49 +140,49 @@ impl Observer for Watch {
     }
 }
 
-/// Which wakeups are counted.
+/// Selects wakeups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Whose {
-    /// All.
+pub enum WakeupFilter {
+    /// All wakeups.
     All,
-    /// One task's.
+    /// The wakeups of one task.
     Of(TaskId),
 }
 
-/// Where a wakeup went.
+/// A wakeup, its CPU, and its effect.
 #[derive(Clone, Debug)]
 pub struct Wakeup {
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
-    /// Who was woken.
+    /// Task that was woken.
     pub task: TaskId,
-    /// By whom.
+    /// Origin of the wakeup.
     pub waker: Waker,
-    /// The CPU that ran in whose runqueue it was put.
+    /// CPU on filter runqueue the task was put.
     pub cpu: CpuId,
-    /// Who ran there, since when (ns).
+    /// Task that ran there, and since when (ns).
     pub current: Option<(TaskId, u64)>,
-    /// Why there.
+    /// Rule that selected the CPU.
     pub placed: Rule,
-    /// On what grounds, if the scheduler tells.
+    /// Grounds of this selection, if the scheduler describes them.
     pub placed_by: Option<Account>,
-    /// Whether it preempted who ran there, and why.
+    /// Rule that decided whether it preempted the running task.
     pub preempts: Rule,
-    /// On what grounds, if the scheduler tells.
+    /// Grounds of this decision, if the scheduler describes them.
     pub preempts_by: Option<Account>,
-    /// When and where it ran, ns; none: not before the end of the run.
+    /// Time (ns) and CPU of its next turn. `None`: not before the end of the run.
     pub ran: Option<(u64, CpuId)>,
 }
 
 #[derive(Debug)]
 struct Wakeups {
-    whose: Whose,
-    /// So many more are passed over.
+    filter: WakeupFilter,
+    /// Number of matching wakeups to skip.
     left: u64,
     seen: u64,
     running: Vec<Option<(TaskId, u64)>>,
     found: Option<Wakeup>,
-    /// Accounts are still those of the wakeup.
+    /// Whether accounts still belong to the wakeup.
     open: bool,
 }
 
@@ -204,7 +203,7 @@ impl Observer for Wakeups {
             },
             Event::Woken { task, cpu, waker, placed, preempts } => {
                 self.open = false;
-                if self.whose != Whose::All && self.whose != Whose::Of(task) {
+                if self.filter != WakeupFilter::All && self.filter != WakeupFilter::Of(task) {
                     return;
                 }
                 self.seen += 1;
@@ -231,7 +230,7 @@ impl Observer for Wakeups {
                 self.running[cpu.index()] = next.map(|next| (next, now_ns));
                 if let Some(found) = &mut self.found {
                     if prev == Some(found.task) && prev_runnable {
-                        // A turn that lasted for no time was none.
+                        // A turn of no length does not count.
                         found.ran = found.ran.filter(|(at_ns, _)| *at_ns < now_ns);
                     }
                     if next == Some(found.task) && found.ran.is_none() {
@@ -245,19 +244,20 @@ impl Observer for Wakeups {
     }
 }
 
-/// Wakeup `number`, from 1, of those that count, and how many of them the run has in all.
+/// Returns the matching wakeup with this `number`, from 1, and the number of matching wakeups in
+/// the run.
 ///
 /// # Errors
-/// As of a run; none if there are fewer.
+/// As for a run. It is not an error if there are fewer wakeups.
 pub fn wakeup(
     prepared: &Prepared,
     scheduler: &Contender,
-    whose: Whose,
+    filter: WakeupFilter,
     number: u64,
 ) -> Result<(Option<Wakeup>, u64, Names), Error> {
     let subject = Subject::of(prepared, scheduler)?;
     let mut wakeups = Wakeups {
-        whose,
+        filter,
         left: number.saturating_sub(1),
         seen: 0,
         running: vec![None; subject.cpus() as usize],

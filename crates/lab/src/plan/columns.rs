@@ -1,18 +1,19 @@
-//! Which columns of a prepared plan are run: those that a user names.
+//! Selects the columns of a prepared plan that a user names.
 
 use super::prepare::{Contender, Prepared};
 use crate::error::Error;
+use crate::scheduler_names::whole_names;
 use crate::select::{self, Choice};
 use crate::settings::{KINDS, Setting};
 use schedlab_workload::close_names;
 
-/// What a name of columns asks for.
+/// Columns that a name selects.
 struct Wanted {
-    /// One of these schedulers; empty: any.
+    /// One of these schedulers. Empty: any.
     choices: Vec<Choice>,
-    /// Whether of any release.
+    /// Whether any release matches.
     any_release: bool,
-    /// With all of this set.
+    /// All of these settings.
     set: Vec<Setting>,
 }
 
@@ -31,7 +32,7 @@ impl Wanted {
     }
 }
 
-/// Reads `cfs`, `cfs@2.6.24`, `cfs:NAME=VALUE`, `NAME=VALUE`, a scheduler's title, or `linux`.
+/// Parses `cfs`, `cfs@2.6.24`, `cfs:NAME=VALUE`, `NAME=VALUE`, a scheduler's title, or `linux`.
 fn wanted(name: &str) -> Result<Wanted, Error> {
     let is_kind = |kind: &&str| name.strip_prefix(kind).is_some_and(|rest| rest.starts_with(':'));
     let bare_setting = name.contains('=') && !name.contains([':', '[']);
@@ -39,7 +40,7 @@ fn wanted(name: &str) -> Result<Wanted, Error> {
         let setting = Setting::parse(name).map_err(Error::Plan)?;
         return Ok(Wanted { choices: vec![], any_release: false, set: vec![setting] });
     }
-    // A list cuts a title at its commas: each of its parts stands for it.
+    // A list cuts a title at its commas, so each of its parts selects the scheduler.
     let is_titled = |choice: &Choice| {
         choice.entry.title.split(',').any(|part| part.trim().eq_ignore_ascii_case(name))
     };
@@ -54,14 +55,14 @@ fn wanted(name: &str) -> Result<Wanted, Error> {
 }
 
 impl Prepared {
-    /// Keeps only the columns that `names` name, in that order: a scheduler's name or title, with
-    /// or without its release and what is set for it, or what is set alone.
+    /// Keeps only the columns that `names` name, in that order. A name is a scheduler's name or
+    /// title, with or without its release and settings, or settings alone.
     ///
     /// # Errors
     /// A name that no column has.
     pub fn keep_columns(&mut self, names: &[impl AsRef<str>]) -> Result<(), Error> {
         let mut kept: Vec<Contender> = vec![];
-        for name in select::whole_names(names) {
+        for name in whole_names(names) {
             let name = name.trim();
             let there = || self.schedulers().iter();
             let all = || there().map(Contender::to_string).collect::<Vec<_>>();

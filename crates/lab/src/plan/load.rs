@@ -18,7 +18,7 @@ use schedlab_workload::{Model, Target, Timetable, close_names, rt_app};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What runs.
+/// Load of a plan.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Load {
@@ -30,44 +30,44 @@ pub enum Load {
     Mix(Mix),
 }
 
-/// A benchmark with what is set about it.
+/// A benchmark with its settings.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Benchmark {
-    /// Its name, e.g. `hackbench`.
+    /// Name, e.g. `hackbench`.
     pub name: String,
-    /// What is set, in order; a list is a sweep.
+    /// Parameters that are set, in order. A list makes a sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<Setting>,
 }
 
-/// A parameter and what it is set to, as a user would write it: `["groups", "25..100:25"]`.
+/// A parameter and its value, as a user would write it: `["groups", "25..100:25"]`.
 pub type Setting = (String, String);
 
 /// Several benchmarks at once on one machine.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mix {
-    /// They.
+    /// The benchmarks.
     pub members: Vec<Member>,
 }
 
-/// A benchmark that runs beside others.
+/// A benchmark that runs alongside others.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
-    /// What it is called in the mix; none: as the benchmark is.
+    /// Name in the mix. `None`: the name of the benchmark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called: Option<String>,
-    /// Which benchmark.
+    /// Name of the benchmark.
     pub name: String,
-    /// What is set, in order: parameters of the benchmark and of any member.
+    /// Parameters that are set, in order: of the benchmark, and of any member.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<Setting>,
 }
 
 impl Load {
-    /// What messages call it.
+    /// Name of the load in messages.
     pub fn name(&self) -> &str {
         match self {
             Load::Workload(source) => &source.file,
@@ -77,13 +77,13 @@ impl Load {
     }
 }
 
-/// Values of a parameter, as [`Setting`] has them.
+/// Values of a parameter as a [`Setting`].
 pub fn setting(name: &str, values: &[Value]) -> Setting {
     let values: Vec<String> = values.iter().map(Value::to_string).collect();
     (name.into(), values.join(","))
 }
 
-/// The workload of a plan, read: an [`Experiment`] can be made of it with settings.
+/// The parsed workload of a plan. With settings it makes an [`Experiment`].
 pub(super) struct Loaded {
     model: Model,
     groups: GroupSettings,
@@ -91,14 +91,14 @@ pub(super) struct Loaded {
     config: RunConfig,
 }
 
-/// The workload of `plan`, which `source` is, with notes for the user.
+/// Loads the workload of `plan` from `source`. Also returns notes for the user.
 pub(super) fn workload(plan: &Plan, source: &Source) -> Result<(Loaded, Vec<String>), Error> {
     let settings = group_settings(plan)?;
     let timetable = timetable(plan)?;
     let owners = Owners::read(plan)?;
     let mut notes = vec![];
     if owners.are_idle(plan) {
-        notes.push("whose tasks are matters only with --cgrules or --user-groups".into());
+        notes.push("the users of tasks matter only with --cgrules or --user-groups".into());
     }
     let load = |cpus| {
         let target = Target { cpus, limited: plan.limit_ns.is_some() };
@@ -118,10 +118,10 @@ pub(super) fn workload(plan: &Plan, source: &Source) -> Result<(Loaded, Vec<Stri
 }
 
 impl Loaded {
-    /// The workload with those of `set` that are of tasks and groups.
+    /// The workload with the settings in `set` that concern tasks and groups.
     ///
     /// # Errors
-    /// A task or group that there is not; a value that cannot be.
+    /// A task or group does not exist, or cannot have the value.
     pub fn experiment(&self, set: &[settings::Setting]) -> Result<Experiment, Error> {
         let (mut model, mut groups) = (self.model.clone(), self.groups.clone());
         for setting in set {
@@ -138,7 +138,7 @@ impl Loaded {
         Ok(Experiment { config, timetable, ..experiment })
     }
 
-    /// That there is a group at `path`: a misspelt one would be made, without a task in it.
+    /// Checks that there is a group at `path`. A misspelt group would be created without tasks.
     fn find_group(&self, path: &str) -> Result<(), String> {
         let paths = self.model.group_paths();
         let is_in = |known: &String| {
@@ -151,7 +151,7 @@ impl Loaded {
         let hint = if !close.is_empty() {
             format!("did you mean {}?", close.join(" or "))
         } else if paths.is_empty() {
-            "no task is in one: `taskgroup` of a task or --groups puts it there".into()
+            "no task is in a group: use `taskgroup` of a task, or --groups".into()
         } else {
             format!("there are {}", paths.join(", "))
         };
@@ -159,7 +159,7 @@ impl Loaded {
     }
 }
 
-/// Lets the tasks of `key` begin with this nice value.
+/// Sets the initial nice value of the tasks of `key`.
 fn renice(model: &mut Model, key: &str, nice: i32) -> Result<(), String> {
     let default_policy = model.global.default_policy;
     let Some(place) = model.tasks.iter().position(|task| task.key == key) else {
@@ -175,13 +175,13 @@ fn renice(model: &mut Model, key: &str, nice: i32) -> Result<(), String> {
     let policy = task.properties.policy.unwrap_or(default_policy);
     if !matches!(policy, Policy::Other | Policy::Batch) {
         let name = policy.name();
-        return Err(format!("nice:{key}: {key} is {name}, which no nice value concerns"));
+        return Err(format!("nice:{key}: {key} is {name}, for which nice values have no effect"));
     }
     let sets_own =
         |phase: &Phase| phase.properties.policy.is_some() || phase.properties.priority.is_some();
     if let Some(phase) = task.phases.iter().find(|phase| sets_own(phase)) {
         return Err(format!(
-            "nice:{key}: its phase \"{}\" sets `policy` or `priority` itself; change it in the \
+            "nice:{key}: its phase \"{}\" itself sets `policy` or `priority`; change it in the \
              workload",
             phase.name
         ));
@@ -190,7 +190,7 @@ fn renice(model: &mut Model, key: &str, nice: i32) -> Result<(), String> {
     Ok(())
 }
 
-/// `config` with what the plan says beside its machine.
+/// `config` with the plan's settings that are not part of its machine.
 fn of_plan(plan: &Plan, config: RunConfig) -> RunConfig {
     RunConfig {
         limit_ns: plan.limit_ns,
@@ -213,7 +213,7 @@ fn group_settings(plan: &Plan) -> Result<GroupSettings, Error> {
     Ok(settings)
 }
 
-/// What the files and the single actions say, in this order.
+/// The actions of the files and the single actions, in this order.
 fn timetable(plan: &Plan) -> Result<Timetable, Error> {
     let mut timetable = Timetable::default();
     for Source { file, text } in &plan.timetable.files {
@@ -225,7 +225,7 @@ fn timetable(plan: &Plan) -> Result<Timetable, Error> {
     Ok(timetable)
 }
 
-/// Whose the tasks are, and the rules that ask for it.
+/// Users of the tasks, and the rules that refer to users.
 struct Owners {
     users: Users,
     rules: Option<Rules>,
@@ -246,12 +246,13 @@ impl Owners {
         Ok(owners)
     }
 
-    /// Whether nothing depends on whose the tasks are.
+    /// Whether nothing depends on the users of tasks.
     fn are_idle(&self, plan: &Plan) -> bool {
         !self.users.is_empty() && self.rules.is_none() && !plan.groups.user_groups
     }
 
-    /// Puts the tasks of `model` in the groups of their users, and adds these to `settings`.
+    /// Puts the tasks of `model` into the groups of their users, and adds these groups to
+    /// `settings`.
     fn place(
         &self,
         plan: &Plan,
@@ -283,14 +284,14 @@ impl Owners {
     }
 }
 
-/// The benchmark of `plan` with all values and seeds, still without schedulers.
+/// The benchmark of `plan` with all values and seeds, without schedulers.
 pub(super) fn sweep(plan: &Plan) -> Result<Sweep, Error> {
     if plan.groups != super::Groups::default() {
-        let message = "groups: only a workload has groups of the plan's; a benchmark makes its own";
+        let message = "groups: only a workload has groups from a plan; a benchmark makes its own";
         return Err(Error::Plan(message.into()));
     }
     if plan.timetable != super::Timetable::default() {
-        let message = "timetable: only a workload is run by a timetable";
+        let message = "timetable: only a workload has a timetable";
         return Err(Error::Plan(message.into()));
     }
     if plan.record.rt_app_log {
@@ -298,16 +299,17 @@ pub(super) fn sweep(plan: &Plan) -> Result<Sweep, Error> {
         return Err(Error::Plan(message.into()));
     }
     if plan.record.slices {
-        let message = "record.slices: only of a workload it is recorded who ran when";
+        let message = "record.slices: slices are recorded for workloads only";
         return Err(Error::Plan(message.into()));
     }
     if plan.late_starts {
-        let message = "late_starts: only a workload's tasks start late; a benchmark has its seed";
+        let message =
+            "late_starts: only tasks of a workload start late; a benchmark varies with its seed";
         return Err(Error::Plan(message.into()));
     }
     let (benchmark, given): (AnyBenchmark, GivenValues) = match &plan.load {
         Load::Workload(source) => {
-            return Err(Error::Plan(format!("{} is no benchmark", source.file)));
+            return Err(Error::Plan(format!("{} is not a benchmark", source.file)));
         }
         Load::Benchmark(of) => {
             let benchmark = benchmark(&of.name)?;
@@ -364,7 +366,7 @@ fn given(
     settings.iter().map(one).collect()
 }
 
-/// Which of two values were meant, nobody knows.
+/// Rejects parameters that are set twice: which value was meant is unknown.
 fn once_each(benchmark: &str, settings: &[Setting]) -> Result<(), Error> {
     for (number, (name, _)) in settings.iter().enumerate() {
         if settings[..number].iter().any(|(before, _)| before == name) {

@@ -11,55 +11,54 @@ use schedlab_machine::description::{self, Description, DescriptionError};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The largest HZ that can be asked for.
+/// Maximum HZ.
 const HZ_MAX: u32 = 10_000;
 
-/// What a plan runs on.
+/// Machine of a plan.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MachineSpec {
-    /// The machine's description; none: equal CPUs.
+    /// Description of the machine. `None`: equal CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<MachineSource>,
-    /// Number of CPUs; of a machine that is described, so many of its first ones. None: all of
-    /// them; or as many as the workload names, at least 1.
+    /// Number of CPUs; for a described machine, the number of its first CPUs to use. `None`: all of
+    /// them, or the number that the workload names, at least 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
-    /// Ticks a second; none: what the description says, or each release had in its usual build.
+    /// Ticks a second. `None`: as the description states, or as in the usual build of each release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hz: Option<u32>,
-    /// Nothing costs anything, even if the description says what it does.
+    /// Whether nothing costs anything, even if the description states costs.
     #[serde(skip_serializing_if = "is_default")]
     pub no_costs: bool,
-    /// What single things cost, ns: `["switch", 1500.0]`.
+    /// Costs of single operations, ns: `["switch", 1500.0]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<(String, f64)>,
-    /// Whether idle CPUs go without ticks, where things cost something; none: as each release has
-    /// it.
+    /// Whether idle CPUs stop their ticks, if operations have costs. `None`: as in each release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nohz: Option<bool>,
-    /// When the first tick falls, ns, less than the time between two ticks; none: as the
-    /// description says, or after a full period.
+    /// Time of the first tick, ns, less than the time between two ticks. `None`: as the description
+    /// states, or after a full period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tick_phase_ns: Option<u64>,
 }
 
-/// Where a machine's description is.
+/// Source of a machine's description.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MachineSource {
-    /// In the program: a preset, or `flat-8`.
+    /// A description in the program: a preset, or `flat-8`.
     Preset(String),
-    /// In the plan.
+    /// A description in the plan.
     File(Source),
 }
 
 impl MachineSource {
-    /// The machine that a user names: a preset, `flat-8`, or a file, which is read. None: `ideal`,
-    /// which is no machine in particular.
+    /// Finds the machine that a user names: a preset, `flat-8`, or a file, which is read. `None`:
+    /// `ideal`, which stands for no machine in particular.
     ///
     /// # Errors
-    /// There is none such, or the file cannot be read.
+    /// There is no such machine, or the file cannot be read.
     pub fn find(name: &str) -> Result<Option<MachineSource>, DescriptionError> {
         if name == description::IDEAL {
             return Ok(None);
@@ -75,7 +74,7 @@ impl MachineSource {
             let text = compressed::as_text(&bytes).map_err(failed)?.to_string();
             return Ok(Some(MachineSource::File(Source { file: name.into(), text })));
         }
-        // Says what is wrong if it is none.
+        // Reports an error if there is none.
         machines::find(name)?;
         Ok(Some(MachineSource::Preset(name.into())))
     }
@@ -84,7 +83,7 @@ impl MachineSource {
         match self {
             MachineSource::Preset(name) => {
                 if !description::is_built_in(name) {
-                    // A plan is self-contained: no file is read for it.
+                    // A plan is self-contained: it reads no files.
                     return Err(DescriptionError {
                         file: name.clone(),
                         place: String::new(),
@@ -100,11 +99,10 @@ impl MachineSource {
 }
 
 impl MachineSpec {
-    /// The machine, ready to be run on, but for the number of CPUs where neither plan nor
-    /// description says it: that is `cpus` then.
+    /// Builds the machine. If neither plan nor description states the number of CPUs, it is `cpus`.
     ///
     /// # Errors
-    /// The description or a cost is not as it should be; CPUs or HZ are out of range.
+    /// The description or a cost is invalid, or CPUs or HZ are out of range.
     pub(crate) fn resolve(&self, cpus: u32) -> Result<RunConfig, Error> {
         in_range("cpus", self.cpus, CPUS_MAX)?;
         in_range("hz", self.hz, HZ_MAX)?;
@@ -131,7 +129,7 @@ impl MachineSpec {
         self.cpus.is_some() || self.description.is_some()
     }
 
-    /// What things cost: as the description says, with the single costs that were set.
+    /// Costs from the description, with the single costs that were set.
     fn cost_model(&self, machine: Option<&Description>) -> Result<Option<CostModel>, Error> {
         if self.no_costs && !self.costs.is_empty() {
             let message = "machine: no_costs and costs contradict each other; leave one out";

@@ -1,15 +1,15 @@
-//! What is to be run, as plain data: [`Plan`].
+//! A description of runs, as plain data: [`Plan`].
 //!
-//! A plan names or holds all that runs depend on: machine, load, schedulers, groups, timetable,
-//! tunables, limits, seeds. It is self-contained (files stand in it with their texts) and can be
-//! written as JSON and read back. Every front end fills a plan:
+//! A plan names or contains everything on which runs depend: machine, load, schedulers, groups,
+//! timetable, tunables, limits and seeds. It is self-contained (it includes the texts of files),
+//! and can be written as JSON and read back. Every front end fills in a plan:
 //!
 //! ```text
 //! Plan  --prepare-->  Prepared  --run-->  Run
 //! ```
 //!
 //! [`Plan::prepare`] finds every mistake before the first run. A [`Prepared`] plan makes
-//! independent runs: one that ends badly does not take the others along.
+//! independent runs: a run that fails does not affect the others.
 //!
 //! `docs/plan.md` describes every field of the file.
 
@@ -31,143 +31,143 @@ use schedlab_measure::Extent;
 use schedlab_workload::Start;
 use serde::{Deserialize, Serialize};
 
-/// The version of the form that this program writes and reads.
+/// Version of the form that this program writes and reads.
 pub const VERSION: u32 = 1;
 
-/// The key by which a file is known to be a plan; written first.
+/// Key that identifies a file as a plan; written first.
 const MARK: &str = "schedlab_plan";
 
-/// What is to be run.
+/// A description of runs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// [`VERSION`].
     #[serde(rename = "schedlab_plan")]
     pub version: u32,
-    /// What it runs on.
+    /// The machine.
     #[serde(default, skip_serializing_if = "is_default")]
     pub machine: MachineSpec,
-    /// What runs.
+    /// The load.
     pub load: Load,
-    /// Under what: `cfs`, `cfs@2.6.24`, `cfs[sched_latency_ns=6000000]`, or `main`, `linux`,
-    /// `textbook`, `all`. A scheduler that is named must be able to run the load; of many those are
-    /// left out that cannot.
+    /// Schedulers: `cfs`, `cfs@2.6.24`, `cfs[sched_latency_ns=6000000]`, or `main`, `linux`,
+    /// `textbook`, `all`. A scheduler that is named must be able to run the load. Schedulers of a
+    /// list that cannot are left out.
     pub schedulers: Vec<String>,
-    /// What to set in this order, where a scheduler has it: names and values. Several values make a
-    /// column each.
+    /// Names and values of settings, in order, for the schedulers that have them. Several values
+    /// make a column each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<(String, SetValues)>,
-    /// Task groups, and who is in them. A workload's only.
+    /// Task groups and their tasks. For workloads only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub groups: Groups,
-    /// What is done to the machine while it runs. A workload's only.
+    /// Actions on the machine during the run. For workloads only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub timetable: Timetable,
-    /// When each run is stopped at the latest, ns; none: when the load says so.
+    /// Time at which each run stops at the latest, ns. `None`: as the load specifies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_ns: Option<u64>,
-    /// Of a workload: simultaneous events happen in random order by this seed; none: in the golden
-    /// order. Of a benchmark: the first seed of all that is random in it; none: 1.
+    /// Seed. For a workload, simultaneous events happen in random order by this seed (`None`: in
+    /// the golden order). For a benchmark, the first seed of everything random (`None`: 1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// How often everything is run, each time with the next seed; the first is 1 if there is none.
+    /// Number of repetitions, each with the next seed. The first seed is 1 if there is none.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub repeat: u64,
-    /// Each task begins up to a tick later, by the seed. A workload's only.
+    /// Whether each task begins up to a tick later, by the seed. For workloads only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub late_starts: bool,
-    /// How its tasks begin: by being forked, or by waking. A workload's only.
+    /// How tasks begin: by being forked, or by waking. For workloads only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub start: Start,
-    /// What is recorded besides the figures.
+    /// Recordings in addition to the figures.
     #[serde(default, skip_serializing_if = "is_default")]
     pub record: Record,
 }
 
-/// A file's text, with the name by which messages and reports call it.
+/// The text of a file, with its name for messages and reports.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// The file's name.
+    /// Name of the file.
     pub file: String,
-    /// What stands in it.
+    /// Text of the file.
     pub text: String,
 }
 
-/// Task groups, and who is in them.
+/// Task groups and their tasks.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Groups {
     /// Files of groups and their settings, in one of the forms of `docs/groups.md`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<Source>,
-    /// Single settings, as `/tg1:cpu.weight=200`.
+    /// Single settings, such as `/tg1:cpu.weight=200`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
-    /// libcgroup's rules: which users' programs are put in which groups.
+    /// Rules of libcgroup that put the programs of users into groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgrules: Option<Source>,
-    /// A group for each user.
+    /// Whether each user has a group.
     #[serde(skip_serializing_if = "is_default")]
     pub user_groups: bool,
-    /// Files that say whose tasks are.
+    /// Files that assign tasks to users.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub user_files: Vec<Source>,
-    /// Whose some tasks are, as `make-*=bob/1001:students`.
+    /// Users of some tasks, such as `make-*=bob/1001:students`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<String>,
 }
 
-/// What is done to the machine while it runs.
+/// Actions on the machine during the run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timetable {
     /// Files of actions, one a line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<Source>,
-    /// Single actions, as `2s renice video -5`.
+    /// Single actions, such as `2s renice video -5`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<String>,
 }
 
-/// What is recorded besides the figures.
+/// Recordings in addition to the figures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Record {
-    /// Who ran where, from when to when. A workload's only.
+    /// Whether slices are recorded: the task that ran on each CPU, by time. For workloads only.
     #[serde(skip_serializing_if = "is_default")]
     pub slices: bool,
-    /// Only of what ends after this time, ns ...
+    /// Records only slices that end after this time, ns ...
     #[serde(skip_serializing_if = "is_default")]
     pub from_ns: u64,
-    /// ... and begins before this; none: of all that follows.
+    /// ... and begin before this time. `None`: to the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until_ns: Option<u64>,
-    /// rt-app's own log: a line for every round of a phase. A workload's only.
+    /// Whether to keep rt-app's own log: a line for every round of a phase. For workloads only.
     #[serde(skip_serializing_if = "is_default")]
     pub rt_app_log: bool,
-    /// Whether observers get the grounds of every decision
+    /// Whether observers receive the grounds of every decision
     /// ([`Event::Decided`](schedlab_core::Event::Decided)).
     #[serde(skip_serializing_if = "is_default")]
     pub reasons: bool,
 }
 
-/// So many slices are recorded at most, and as many spans, of all runs of a plan together ...
+/// Maximum number of recorded slices, and of recorded spans, of all runs of a plan together ...
 const SLICES_MAX: usize = 4_000_000;
 
-/// ... but of each run so many: all together they take less than 1 GB.
+/// ... but at least this number for each run. All together take less than 1 GB.
 const SLICES_OF_A_RUN: usize = 500_000;
 
-/// So many lines of rt-app's log are kept at most, of all runs of a plan together: 400 MB.
+/// Maximum number of lines of rt-app's log, of all runs of a plan together: 400 MB.
 const LOG_LINES_MAX: usize = 4_000_000;
 
 impl Record {
-    /// How many lines of rt-app's log are kept of a run, of a plan with so many schedulers.
+    /// Maximum number of lines of rt-app's log for a run, in a plan with `schedulers` schedulers.
     fn log_lines(&self, schedulers: usize) -> usize {
         if self.rt_app_log { (LOG_LINES_MAX / schedulers.max(1)).max(100_000) } else { 0 }
     }
 
-    /// What of this a recorder is told, of a plan with so many schedulers.
+    /// Extent of a recorder, in a plan with `schedulers` schedulers. `None`: nothing is recorded.
     fn extent(&self, schedulers: usize) -> Option<Extent> {
         self.slices.then(|| Extent {
             from_ns: self.from_ns,
@@ -190,7 +190,7 @@ fn is_one(value: &u64) -> bool {
 }
 
 impl Plan {
-    /// `load` on one machine of equal CPUs under `schedulers`, with nothing set.
+    /// `load` on a machine of equal CPUs under `schedulers`, without settings.
     pub fn new(load: Load, schedulers: Vec<String>) -> Plan {
         Plan {
             version: VERSION,
@@ -209,20 +209,20 @@ impl Plan {
         }
     }
 
-    /// The plan as JSON. It can be read back with [`Plan::parse`], and is the same then.
+    /// The plan as JSON, which [`Plan::parse`] reads back unchanged.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("all of its keys are strings");
+        let mut text = serde_json::to_string_pretty(self).expect("all keys are strings");
         text.push('\n');
         text
     }
 
-    /// The seed of the first run; none: simultaneous events happen in the golden order.
+    /// Seed of the first run. `None`: simultaneous events happen in the golden order.
     pub fn first_seed(&self) -> Option<u64> {
         let drawn = self.repeat > 1 || self.late_starts;
         self.seed.or_else(|| drawn.then_some(1))
     }
 
-    /// Whether `text` is meant to be a plan: its first key is `schedlab_plan`, or it is JSON and
+    /// Whether `text` is intended as a plan: its first key is `schedlab_plan`, or it is JSON and
     /// has that key somewhere (a program that sorts keys writes it last).
     pub fn is_plan(text: &str) -> bool {
         #[derive(Deserialize)]
@@ -237,12 +237,12 @@ impl Plan {
                 && serde_json::from_str::<Head>(text).is_ok_and(|head| head.schedlab_plan.is_some())
     }
 
-    /// Reads a plan. `name` is what messages call it.
+    /// Parses a plan. Messages refer to it as `name`.
     ///
     /// # Errors
-    /// Where it is not as it should be; a plan of another version.
+    /// The text is malformed (the message names the place), or is a plan of another version.
     pub fn parse(name: &str, text: &str) -> Result<Plan, Error> {
-        /// Read first, so that a plan of another version is reported as one.
+        /// Parsed first, so that a plan of another version is reported as such.
         #[derive(Deserialize)]
         struct Head {
             schedlab_plan: u32,
@@ -265,7 +265,7 @@ impl Plan {
     }
 }
 
-/// A message of the JSON reader in the words of JSON rather than in those of Rust.
+/// Replaces terms of Rust in a message of the JSON reader by terms of JSON.
 fn plain(message: &str) -> String {
     const WORDS: [(&str, &str); 8] = [
         ("expected u32", "expected a whole number from 0 to 4294967295"),
@@ -279,5 +279,5 @@ fn plain(message: &str) -> String {
     ];
     let found = WORDS.iter().find(|(theirs, _)| message.contains(theirs));
     let message = found.map_or(message.into(), |(theirs, ours)| message.replace(theirs, ours));
-    format!("{message}; docs/plan.md tells what a plan holds")
+    format!("{message}; docs/plan.md describes plans")
 }

@@ -1,12 +1,14 @@
-//! A plan that has been checked and can be run: [`Prepared`].
+//! A plan that has been checked and can run: [`Prepared`].
 
 use super::load::{self, Loaded};
 use super::{Load, Plan, Source};
+use crate::column_settings::{self, Settings};
 use crate::config::RunConfig;
 use crate::error::Error;
 use crate::experiment::Experiment;
 use crate::scx;
-use crate::select::{self, Choice, Chosen, Settings};
+use crate::scx::policy;
+use crate::select::{self, Choice, Chosen};
 use crate::session::Session;
 use crate::settings::{self, Axis, Setting};
 use crate::sweep::Sweep;
@@ -16,19 +18,19 @@ use schedlab_trace::Header;
 use schedlab_workload::groups::Feature;
 use std::fmt;
 
-/// The longest that a run can be asked to take, ns: 10^9 seconds.
+/// Maximum duration of a run, ns: 10^9 seconds.
 const LIMIT_MAX_NS: u64 = 1_000_000_000_000_000_000;
 
-/// A column of a prepared plan: a scheduler, and what is set for it.
+/// A column of a prepared plan: a scheduler with its settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contender {
-    /// Which.
+    /// The scheduler and its release.
     pub choice: Choice,
-    /// Its tunables to set: of the plan's those that it has, and its own.
+    /// Tunables to set: the plan's tunables that the scheduler has, and its own settings.
     pub tunables: Settings,
-    /// What is set for it alone, tunables or not: `eevdf[DELAY_DEQUEUE=0]`.
+    /// Settings of this scheduler alone, tunables or not: `eevdf[DELAY_DEQUEUE=0]`.
     pub own: Vec<Setting>,
-    /// With which of the workload's variants it runs: the place in [`Variants`].
+    /// Variant of the workload that it runs: the place in [`Variants`].
     variant: usize,
 }
 
@@ -40,18 +42,18 @@ impl fmt::Display for Contender {
 }
 
 impl From<Choice> for Contender {
-    /// With nothing set.
+    /// A column without settings.
     fn from(choice: Choice) -> Contender {
         Contender { choice, tunables: vec![], own: vec![], variant: 0 }
     }
 }
 
-/// A plan in which no mistake is left: each of its runs can be made, independently of the others.
+/// A plan without mistakes: each of its runs can be made, independently of the others.
 pub struct Prepared {
     plan: Plan,
     load: Checked,
     schedulers: Vec<Contender>,
-    /// What is set for all of them.
+    /// Settings that all columns have in common.
     common: Vec<Setting>,
     notes: Vec<String>,
 }
@@ -62,8 +64,8 @@ enum Checked {
     Benchmark(Box<Sweep>),
 }
 
-/// A workload as it is, and with other nice values, weights and quotas: what is set besides, and
-/// the workload with it. The first has nothing set besides what is common.
+/// A workload, and its variants with other nice values, weights and quotas: the additional
+/// settings, and the workload with them. The first variant has only the common settings.
 struct Variants {
     loaded: Loaded,
     common: Vec<Setting>,
@@ -77,7 +79,7 @@ impl Variants {
         Ok(variants)
     }
 
-    /// The variant with `set`, of which tunables do not count.
+    /// Returns the variant with `set`, apart from tunables.
     fn place(&mut self, set: &[Setting]) -> Result<usize, Error> {
         let of_load = |set: &[Setting]| -> Vec<Setting> {
             set.iter().filter(|it| it.tunable().is_none()).cloned().collect()
@@ -96,23 +98,23 @@ impl Variants {
     }
 }
 
-/// The most runs of a plan.
+/// Maximum number of runs of a plan.
 const RUNS_MAX: u64 = 100_000;
 
 impl Plan {
-    /// Checks all of it, and makes ready what all runs share.
+    /// Checks the plan, and prepares what all runs share.
     ///
     /// # Errors
-    /// The first mistake: file and place, what is wrong and what would be right.
+    /// The first mistake: its file and place, a description, and what would be right.
     pub fn prepare(&self) -> Result<Prepared, Error> {
         self.prepare_with(&[])
     }
 
-    /// The same, where schedulers may also be of `own`: the caller's, which stand before those of
-    /// the registry.
+    /// Like [`prepare`](Plan::prepare), but schedulers may also be from `own`: schedulers of the
+    /// caller, which take precedence over the registry.
     ///
     /// # Errors
-    /// As of [`prepare`](Plan::prepare).
+    /// As for [`prepare`](Plan::prepare).
     pub fn prepare_with(&self, own: &[Choice]) -> Result<Prepared, Error> {
         let chosen = select::choose_among(&self.schedulers, own)?;
         if chosen.is_empty() {
@@ -136,7 +138,7 @@ impl Plan {
         let runs = (prepared.schedulers.len() as u64).saturating_mul(self.repeat);
         if prepared.sweep().is_none() && runs > RUNS_MAX {
             return Err(Error::Plan(format!(
-                "repeat is {}, which with {} columns makes {runs} runs; there can be {RUNS_MAX}",
+                "repeat is {}, which with {} columns makes {runs} runs; at most {RUNS_MAX} are allowed",
                 self.repeat,
                 prepared.schedulers.len()
             )));
@@ -144,14 +146,14 @@ impl Plan {
         Ok(prepared)
     }
 
-    /// What is to be set, read.
+    /// Parses the settings of the plan.
     fn axes(&self) -> Result<Vec<Axis>, Error> {
         let mut axes: Vec<Axis> = vec![];
         for (name, values) in &self.set {
             let read = Axis::read(name, &values.to_string());
             let axis = read.map_err(|what| Error::Plan(format!("--set: {what}")))?;
             let twice = axes.iter().find(|other| other.name == axis.name);
-            // Of single values the last counts, as when it is written to the kernel's file later.
+            // Of several single values, the last counts, as with repeated writes to a kernel file.
             if twice.is_some_and(|other| other.common().is_none() || axis.common().is_none()) {
                 return Err(Error::Plan(format!(
                     "--set: {name} is given twice; give all of its values at once, as \
@@ -179,21 +181,21 @@ impl Plan {
                 let place = variants.place(&one.set)?;
                 needs.push((one.set.clone(), variants.all[place].1.needs()));
             }
-            select::runnable_schedulers(chosen, name, |one| {
+            column_settings::runnable_schedulers(chosen, name, |one| {
                 let (_, needs) = needs.iter().find(|(set, _)| *set == one.set)?;
                 one.choice.refuses(needs)
             })
         };
-        let (chosen, said) = runnable(&mut variants, &chosen)?;
-        notes.extend(said);
+        let (chosen, more_notes) = runnable(&mut variants, &chosen)?;
+        notes.extend(more_notes);
         let known = |choice: &Choice| variants.first().tunables(choice);
-        let (mut columns, said) = select::columns(chosen, axes, known)?;
-        notes.extend(said);
+        let (mut columns, more_notes) = column_settings::columns(chosen, axes, known)?;
+        notes.extend(more_notes);
         if axes.iter().any(|axis| axis.common().is_none()) {
-            // What nobody named, but came of a list, is left out where it cannot be run.
+            // Columns that come from a list are left out if they cannot run.
             columns.iter_mut().for_each(|one| (one.named, one.again) = (false, false));
-            let (kept, said) = runnable(&mut variants, &columns)?;
-            notes.extend(said);
+            let (kept, more_notes) = runnable(&mut variants, &columns)?;
+            notes.extend(more_notes);
             columns = kept;
         }
         let choices: Vec<Choice> = columns.iter().map(|one| one.choice.clone()).collect();
@@ -204,13 +206,14 @@ impl Plan {
         let experiment = variants.first();
         note_what_groups_lack(experiment, &choices, &mut notes);
         if self.groups.user_groups {
-            note_who_had_no_user_groups(&choices, &mut notes);
+            note_missing_user_groups(&choices, &mut notes);
         }
         experiment.check_timetable(&choices)?;
         notes.extend(experiment.notes());
         let known = |choice: &Choice| experiment.tunables(choice);
-        let (tunables, said) = select::tunables_for(&columns, known, &of_tunables(&common))?;
-        notes.extend(said);
+        let (tunables, more_notes) =
+            column_settings::tunables_for(&columns, known, &of_tunables(&common))?;
+        notes.extend(more_notes);
         let mut schedulers = vec![];
         for (one, tunables) in columns.into_iter().zip(tunables) {
             let variant = variants.place(&one.set)?;
@@ -232,8 +235,8 @@ impl Plan {
         let chosen = &scx::all_fixed(chosen)?[..];
         if let Some(one) = chosen.iter().find(|one| !one.set.is_empty()) {
             return Err(Error::Plan(format!(
-                "{one}: only a workload is run with settings of a scheduler's own; --set holds for \
-                 all"
+                "{one}: settings of a single scheduler are for workloads only; --set holds for all \
+                 schedulers"
             )));
         }
         let mut common = vec![];
@@ -242,9 +245,8 @@ impl Plan {
                 Some(one) if one.tunable().is_some() => common.push(one.clone()),
                 _ => {
                     return Err(Error::Plan(format!(
-                        "--set {}: for a benchmark one value of a tunable can be set; columns of \
-                         several values, nice values, weights and quotas are a workload's \
-                         (`schedlab run`)",
+                        "--set {}: for a benchmark, a tunable can have one value; several values, nice \
+                         values, weights and quotas are for workloads (`schedlab run`)",
                         axis.name
                     )));
                 }
@@ -252,11 +254,11 @@ impl Plan {
         }
         let name = self.load.name();
         let refuses = |one: &Chosen| sweep.refuses(&one.choice);
-        let (contenders, mut notes) = select::runnable_schedulers(chosen, name, refuses)?;
+        let (contenders, mut notes) = column_settings::runnable_schedulers(chosen, name, refuses)?;
         let known = |choice: &Choice| sweep.bench().config.tunables_of(choice);
         let set = of_tunables(&common);
-        let (tunables, said) = select::tunables_for(&contenders, known, &set)?;
-        notes.extend(said);
+        let (tunables, more_notes) = column_settings::tunables_for(&contenders, known, &set)?;
+        notes.extend(more_notes);
         let mut schedulers = vec![];
         for (one, tunables) in contenders.into_iter().zip(tunables) {
             sweep
@@ -269,40 +271,40 @@ impl Plan {
     }
 }
 
-/// The tunables among `set`.
+/// Tunables among `set`.
 fn of_tunables(set: &[Setting]) -> Settings {
     let tunables = set.iter().filter_map(Setting::tunable);
     tunables.map(|(name, value)| (name.into(), value)).collect()
 }
 
 impl Prepared {
-    /// The plan with each of its columns named by release and by what is set for it, so that it
-    /// means the same to a program that knows more of them.
+    /// The plan with each of its columns named by release and settings, so that it means the same
+    /// to a program with more releases.
     pub fn plan(&self) -> Plan {
-        let written = |one: &Contender| scx::written(&one.choice, &one.own);
+        let written = |one: &Contender| policy::written(&one.choice, &one.own);
         let schedulers = self.schedulers.iter().map(written).collect();
         let set = |setting: &Setting| (setting.name(), setting.value().as_str().into());
         let set = self.common.iter().map(set).collect();
         Plan { schedulers, set, ..self.plan.clone() }
     }
 
-    /// What messages and reports call the load.
+    /// Name of the load in messages and reports.
     pub fn name(&self) -> &str {
         self.plan.load.name()
     }
 
-    /// The schedulers that run it, in the order asked for.
+    /// The schedulers that run it, in the order of the request.
     pub fn schedulers(&self) -> &[Contender] {
         &self.schedulers
     }
 
-    /// What the user should know about the plan: which schedulers are left out, what has no effect.
+    /// Notes about the plan for the user: schedulers that are left out, settings without effect.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The workload as `scheduler`, which is one of [`schedulers`](Prepared::schedulers), runs it;
-    /// none if it is a benchmark.
+    /// The workload as `scheduler`, which is one of [`schedulers`](Prepared::schedulers), runs it.
+    /// `None`: it is a benchmark.
     pub fn experiment_of(&self, scheduler: &Contender) -> Option<&Experiment> {
         match &self.load {
             Checked::Workload(variants) => Some(&variants.all[scheduler.variant].1),
@@ -310,7 +312,7 @@ impl Prepared {
         }
     }
 
-    /// The workload, if it is one.
+    /// The workload. `None`: it is a benchmark.
     pub fn experiment(&self) -> Option<&Experiment> {
         match &self.load {
             Checked::Workload(variants) => Some(variants.first()),
@@ -318,7 +320,7 @@ impl Prepared {
         }
     }
 
-    /// What a trace of a run under `contender` says of itself.
+    /// Header of a trace of a run under `contender`.
     pub fn trace_header(&self, contender: &Contender) -> Header {
         let (cpus, hz) = self
             .experiment()
@@ -330,7 +332,7 @@ impl Prepared {
         }
     }
 
-    /// The benchmark with all of its values and seeds, if it is one.
+    /// The benchmark with all of its values and seeds. `None`: it is a workload.
     pub fn sweep(&self) -> Option<&Sweep> {
         match &self.load {
             Checked::Workload(_) => None,
@@ -348,10 +350,11 @@ impl Prepared {
         self.repetition(scheduler, 0)
     }
 
-    /// That `scheduler` takes its tunables, which may be others than when the plan was prepared.
+    /// Checks that `scheduler` accepts its tunables, which may have changed since the plan was
+    /// prepared.
     ///
     /// # Errors
-    /// What it refuses.
+    /// The first setting that it refuses.
     pub fn check_settings(&self, scheduler: &Contender) -> Result<(), Error> {
         let Contender { choice, tunables, variant, .. } = scheduler;
         match &self.load {
@@ -373,8 +376,8 @@ impl Prepared {
         }
     }
 
-    /// How often each scheduler runs the workload: [`Plan::repeat`]. A benchmark's repetitions are
-    /// its [`sweep`](Prepared::sweep)'s.
+    /// Number of runs of the workload under each scheduler: [`Plan::repeat`]. Repetitions of a
+    /// benchmark are part of its [`sweep`](Prepared::sweep).
     pub fn repetitions(&self) -> u64 {
         match &self.load {
             Checked::Workload(_) => self.plan.repeat,
@@ -382,14 +385,14 @@ impl Prepared {
         }
     }
 
-    /// The seed of a repetition, counted from 0; none: simultaneous events happen in the golden
+    /// Seed of a repetition, counted from 0. `None`: simultaneous events happen in the golden
     /// order.
     pub fn seed(&self, repetition: u64) -> Option<u64> {
         self.plan.first_seed().map(|seed| seed.wrapping_add(repetition))
     }
 
-    /// A session of one of the [`repetitions`](Prepared::repetitions), counted from 0, which is
-    /// added to the first seed. Slices are recorded in the first repetition only.
+    /// A session of one of the [`repetitions`](Prepared::repetitions). The number, counted from 0,
+    /// is added to the first seed. Slices are recorded in the first repetition only.
     ///
     /// # Errors
     /// As for [`session`](Prepared::session).
@@ -420,11 +423,11 @@ impl Prepared {
         }
     }
 
-    /// A session of the workload under `scheduler` that makes no report: only an observer learns
-    /// what happens. It is the first repetition.
+    /// A session of the workload under `scheduler` without a report: only an observer receives the
+    /// events. It is the first repetition.
     ///
     /// # Errors
-    /// The scheduler refuses a setting; the plan of a benchmark.
+    /// The scheduler refuses a setting, or the load is a benchmark.
     pub(crate) fn unmeasured_session<'o>(
         &self,
         scheduler: &Contender,
@@ -438,8 +441,9 @@ impl Prepared {
         experiment.unmeasured_session(&config, &scheduler.choice, 0)
     }
 
-    /// Follows the ideal machine beside the one that `scheduler` runs on: an observer, of which
-    /// lags can be asked while the run goes on. None if that is not among the plan's workloads.
+    /// Creates an observer that simulates an ideal machine next to the one on which `scheduler`
+    /// runs, and reports lags during the run. `None`: the scheduler is not one of the plan's
+    /// workload.
     pub fn fairness(&self, scheduler: &Contender) -> Option<Fairness> {
         match &self.load {
             Checked::Workload(_) => {
@@ -450,7 +454,7 @@ impl Prepared {
         }
     }
 
-    /// These columns, which are some of its own, in place of all.
+    /// Replaces all columns by some of them.
     pub(super) fn replace_columns(&mut self, columns: Vec<Contender>) {
         self.schedulers = columns;
     }
@@ -474,13 +478,13 @@ impl Prepared {
     }
 }
 
-/// Adds which settings of groups have no effect.
+/// Adds notes about settings of groups that have no effect.
 fn note_what_groups_lack(experiment: &Experiment, choices: &[Choice], notes: &mut Vec<String>) {
     const MOST: usize = 10;
     let all_have_idle = choices.iter().all(|choice| choice.release.can.idle_groups);
     for (feature, group) in experiment.groups.features() {
-        // A scheduler that cannot limit groups does not run this; one that has no idle groups runs
-        // it with the least weight.
+        // A scheduler that cannot limit groups does not run this workload. A scheduler without idle
+        // groups runs it with the smallest weight.
         if feature == Feature::Idle && !all_have_idle {
             notes.push(format!("{}: {feature}", group.path));
         }
@@ -491,12 +495,12 @@ fn note_what_groups_lack(experiment: &Experiment, choices: &[Choice], notes: &mu
     notes.extend(experiment.groups.notes().take(MOST).map(|note| note.to_string()));
     match experiment.groups.notes().count() {
         0..=MOST => {}
-        many => notes.push(format!("and {} more like these", many - MOST)),
+        many => notes.push(format!("and {} more notes like these", many - MOST)),
     }
 }
 
-/// Groups by user went when control groups had come.
-fn note_who_had_no_user_groups(choices: &[Choice], notes: &mut Vec<String>) {
+/// Groups by user were removed when control groups arrived.
+fn note_missing_user_groups(choices: &[Choice], notes: &mut Vec<String>) {
     let others: Vec<String> = choices
         .iter()
         .filter(|choice| !choice.release.can.user_groups)
@@ -504,7 +508,7 @@ fn note_who_had_no_user_groups(choices: &[Choice], notes: &mut Vec<String>) {
         .collect();
     if !others.is_empty() {
         notes.push(format!(
-            "{}: no groups by user then; they are control groups of the same weights",
+            "{}: no groups by user in these releases; they are control groups of the same weights",
             others.join(", ")
         ));
     }

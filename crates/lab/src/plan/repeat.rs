@@ -1,4 +1,4 @@
-//! All runs of a plan: each column so often as it is to be repeated, on any number of threads.
+//! All runs of a plan: every column with all its repetitions, on any number of threads.
 
 use super::prepare::{Contender, Prepared};
 use crate::error::Error;
@@ -9,7 +9,7 @@ use schedlab_report::data::RepetitionRow;
 use schedlab_report::repeated;
 use std::num::NonZeroUsize;
 
-/// What is kept of a run among others of its column: of the first one all.
+/// The part of a run that is kept. The first run of a column is kept completely.
 struct Part {
     run: Option<Run>,
     row: RepetitionRow,
@@ -17,14 +17,14 @@ struct Part {
     warned: bool,
 }
 
-/// A column, as far as it has been run.
+/// A column, with the runs made so far.
 #[derive(Default)]
 struct Column {
     first: Option<Run>,
     rows: Vec<RepetitionRow>,
     figures: Vec<Vec<Option<f64>>>,
     warned: u64,
-    /// What went wrong first.
+    /// The first error.
     failed: Option<Error>,
 }
 
@@ -43,12 +43,12 @@ impl Column {
         }
     }
 
-    /// The first run, with the others summed up in its report.
+    /// Returns the first run, with a summary of all runs in its report.
     fn finish(self) -> Result<Run, Error> {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        let mut run = self.first.ok_or_else(|| Error::Plan("nothing was run".into()))?;
+        let mut run = self.first.ok_or_else(|| Error::Plan("nothing ran".into()))?;
         if self.rows.len() > 1 {
             if self.warned > 1 {
                 let warning = run.warning.get_or_insert_default();
@@ -66,11 +66,11 @@ impl Column {
 }
 
 impl Prepared {
-    /// Runs it under each of its schedulers, so often as it is to be repeated, on `threads`
-    /// threads. `ready` gets the results on the calling thread in the order of the schedulers, each
-    /// as soon as those before it are there; if it answers false no further run is begun.
+    /// Runs all repetitions under each of its schedulers, on `threads` threads. `ready` receives
+    /// the results on the calling thread in the order of the schedulers, each as soon as its
+    /// predecessors exist. If it returns false, no further run begins.
     ///
-    /// Of repeated runs the result is the first one, whose report has the figures of all.
+    /// For repeated runs the result is the first one. Its report has the figures of all.
     pub fn run_all(
         &self,
         threads: NonZeroUsize,
@@ -79,8 +79,9 @@ impl Prepared {
         self.run_all_counted(threads, || (), ready);
     }
 
-    /// The same; `done` is called when a run is over, on the thread that ran it. There are as many
-    /// as columns times [`repetitions`](Prepared::repetitions).
+    /// Like [`run_all`](Prepared::run_all). Also calls `done` after each run, on the thread that
+    /// made it. The number of runs is the number of columns times
+    /// [`repetitions`](Prepared::repetitions).
     pub fn run_all_counted(
         &self,
         threads: NonZeroUsize,
@@ -96,7 +97,8 @@ impl Prepared {
         self.run_all_by(threads, run, ready);
     }
 
-    /// The same; each run is what `run` makes of a column and a repetition, both counted from 0.
+    /// Like [`run_all_counted`](Prepared::run_all_counted). `run` makes each run from the numbers
+    /// of a column and a repetition, both counted from 0.
     pub fn run_all_by(
         &self,
         threads: NonZeroUsize,
@@ -130,7 +132,7 @@ impl Prepared {
         );
     }
 
-    /// One run of a column.
+    /// Reduces a run of a column to the part that is kept.
     fn part(&self, ran: Result<Run, Error>, repetition: u64) -> Result<Part, Error> {
         let seed = self.seed(repetition).unwrap_or(0);
         let run = ran.map_err(|error| Error::Plan(format!("seed {seed}: {error}")))?;

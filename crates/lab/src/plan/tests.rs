@@ -1,4 +1,4 @@
-//! Plans are written, read, checked and run.
+//! Plans are written, parsed, checked and run.
 
 use super::*;
 use crate::error::Error;
@@ -29,7 +29,7 @@ fn hackbench() -> Plan {
     Plan::new(load, vec!["o_1".into()])
 }
 
-/// A plan in which everything is set.
+/// A plan with every field set.
 fn full() -> Plan {
     let source = |file: &str, text: &str| Source { file: file.into(), text: text.into() };
     let mut plan = workload(&["cfs", "eevdf"]);
@@ -59,10 +59,10 @@ fn run(plan: &Plan) -> String {
 }
 
 fn run_on(threads: NonZeroUsize, plan: &Plan) -> String {
-    let prepared = plan.prepare().expect("it is in order");
+    let prepared = plan.prepare().expect("the plan is valid");
     let mut runs = vec![];
     prepared.run_all(threads, |_, result| {
-        runs.push(result.expect("it runs").report);
+        runs.push(result.expect("the run succeeds").report);
         true
     });
     schedlab_report::json::to_json(&prepared.report(runs))
@@ -71,13 +71,13 @@ fn run_on(threads: NonZeroUsize, plan: &Plan) -> String {
 #[test]
 fn a_plan_that_was_written_and_read_is_the_same_and_runs_the_same() {
     for plan in [workload(&["linux"]), full()] {
-        let written = plan.prepare().expect("it is in order").plan();
+        let written = plan.prepare().expect("the plan is valid").plan();
         assert!(Plan::is_plan(&written.to_json()));
-        let read = Plan::parse("p.json", &written.to_json()).expect("it was written so");
+        let read = Plan::parse("p.json", &written.to_json()).expect("to_json wrote it");
         assert_eq!(read, written);
         assert_eq!(run(&read), run(&plan));
     }
-    let read = Plan::parse("p.json", &hackbench().to_json()).expect("it was written so");
+    let read = Plan::parse("p.json", &hackbench().to_json()).expect("to_json wrote it");
     assert_eq!(read, hackbench());
     assert!(!Plan::is_plan(TEXT));
 }
@@ -94,18 +94,20 @@ fn columns_and_repetitions_are_the_same_on_any_number_of_threads_and_from_their_
     plan.machine.cpus = Some(1);
     (plan.repeat, plan.late_starts, plan.seed) = (4, true, None);
     let one = run(&plan);
-    assert_eq!(one, run_on(NonZeroUsize::new(4).expect("it is"), &plan));
-    let written = plan.prepare().expect("it is in order").plan();
+    assert_eq!(one, run_on(NonZeroUsize::new(4).expect("the count is not 0"), &plan));
+    let written = plan.prepare().expect("the plan is valid").plan();
     let columns = ["cfs@2.6.32", "cfs@2.6.32[nice:a=5]"];
     assert_eq!(written.schedulers[..2], columns);
     assert_eq!(written.schedulers[3], "eevdf@6.18[DELAY_DEQUEUE=0,nice:a=5]");
     assert_eq!(run(&written), one);
-    // Seeds make a difference, and one of several can be run alone.
-    let report = schedlab_report::json::from_json(&one).expect("it was written so");
-    let waits = report.runs[0].summary.iter().find(|row| row.metric == "wait").expect("it is one");
+    // Seeds make a difference, and one of several can run alone.
+    let report = schedlab_report::json::from_json(&one).expect("the report was written as JSON");
+    let waits =
+        report.runs[0].summary.iter().find(|row| row.metric == "wait").expect("the metric exists");
     assert!(waits.min < waits.max);
     (plan.repeat, plan.seed) = (1, Some(3));
-    let alone = schedlab_report::json::from_json(&run(&plan)).expect("it was written so");
+    let alone =
+        schedlab_report::json::from_json(&run(&plan)).expect("the report was written as JSON");
     let wait_ns = alone.runs[0].totals.wait_ns as f64;
     assert_eq!(waits.values[2], Some(wait_ns.into()));
     assert!(alone.runs[0].tasks.iter().all(|task| task.start_ns > Some(0)));
@@ -113,7 +115,8 @@ fn columns_and_repetitions_are_the_same_on_any_number_of_threads_and_from_their_
 
 #[test]
 fn what_is_not_a_plan_is_reported_with_its_place() {
-    let message = |text: &str| Plan::parse("p.json", text).expect_err("it is none").to_string();
+    let message =
+        |text: &str| Plan::parse("p.json", text).expect_err("the text is not a plan").to_string();
     let text = full().to_json();
     let error = message(&text.replace("\"schedulers\"", "\"scheduler\""));
     assert!(error.starts_with("p.json:") && error.contains("unknown field `scheduler`"), "{error}");
@@ -123,7 +126,7 @@ fn what_is_not_a_plan_is_reported_with_its_place() {
     assert!(error.contains("missing field `load`"), "{error}");
 }
 
-/// A mistake to be made in a plan, and a part of the message that it must get.
+/// A mistake in a plan, and a part of its message.
 type Case = (fn(&mut Plan), &'static str);
 
 #[test]
@@ -146,8 +149,11 @@ fn every_mistake_is_found_before_the_first_run() {
         (|plan| plan.timetable.actions[0] = "10ms renice c 5".into(), "c"),
         (|plan| plan.limit_ns = Some(u64::MAX), "it must be at most 1000000000000000000"),
         (|plan| plan.repeat = 0, "repeat is 0; it must be at least 1"),
-        (|plan| plan.repeat = 100_000, "with 2 columns makes 200000 runs; there can be 100000"),
-        (|plan| plan.set[0].1 = "6e6,6ms".into(), "the value 6ms comes twice"),
+        (
+            |plan| plan.repeat = 100_000,
+            "with 2 columns makes 200000 runs; at most 100000 are allowed",
+        ),
+        (|plan| plan.set[0].1 = "6e6,6ms".into(), "the value 6ms is given twice"),
         (
             |plan| plan.set.push(("nice:c".into(), 5.into())),
             "there is no task \"c\"; there are a, b",
@@ -175,7 +181,7 @@ fn every_mistake_is_found_before_the_first_run() {
         (|plan| plan.timetable.actions.push("1s stop a".into()), "only a workload"),
         (|plan| plan.groups.user_groups = true, "only a workload"),
         (|plan| plan.repeat = 0, "repeat is 0"),
-        (|plan| plan.record.slices = true, "record.slices: only of a workload"),
+        (|plan| plan.record.slices = true, "record.slices: slices are recorded for workloads only"),
         (|plan| plan.record.rt_app_log = true, "record.rt_app_log: only a workload"),
         (
             |plan| {
@@ -224,12 +230,12 @@ impl Observer for Counter {
     }
 }
 
-/// The run of `prepared` under `scheduler`.
+/// Runs `prepared` under `scheduler`.
 fn run_one(prepared: &Prepared, scheduler: &Contender) -> Result<Run, Error> {
     prepared.session(scheduler)?.finish()
 }
 
-/// The same with an observer.
+/// Runs `prepared` under `scheduler` with an observer.
 fn observed<O: Observer>(prepared: &Prepared, scheduler: &Contender, mut observer: O) -> (Run, O) {
     let mut session = prepared.session(scheduler).expect("the scheduler can run it");
     session.observe(&mut observer);
@@ -242,17 +248,17 @@ fn any_observer_sees_a_run_of_a_workload_and_of_a_benchmark() {
     for mut plan in [workload(&["eevdf"]), hackbench()] {
         for reasons in [false, true] {
             plan.record.reasons = reasons;
-            let prepared = plan.prepare().expect("it is in order");
+            let prepared = plan.prepare().expect("the plan is valid");
             let scheduler = &prepared.schedulers()[0];
             let (run, counter) = observed(&prepared, scheduler, Counter::default());
             assert!(counter.switches > 0);
             assert_eq!(counter.decided > 0, reasons, "{}", scheduler.choice);
-            assert_eq!(run.report, run_one(&prepared, scheduler).expect("it runs").report);
+            assert_eq!(run.report, run_one(&prepared, scheduler).expect("the run succeeds").report);
         }
     }
 }
 
-/// One CPU, first come first served: a scheduler of the caller's own, which no plan can name.
+/// First come, first served on one CPU: a scheduler of the caller, which plans cannot name.
 #[derive(Default)]
 struct Own {
     queue: VecDeque<TaskId>,
@@ -333,14 +339,14 @@ fn a_scheduler_that_names_what_is_not_there_is_told_so() {
     let mut plan = workload(&["cfs"]);
     let text = r#"{"tasks": {"a": {"loop": 20, "run": 2000, "sleep": 3000}}}"#;
     plan.load = Load::Workload(Source { file: "w.json".into(), text: text.into() });
-    let prepared = plan.prepare().expect("it is in order");
-    let says = ["picked task 7; there are", "named CPU 5;", "named CPU 500,", "named CPU 1;"];
-    for (build, said) in wild.into_iter().zip(says) {
+    let prepared = plan.prepare().expect("the plan is valid");
+    let says = ["picked task 7; the machine has", "named CPU 5;", "named CPU 500,", "named CPU 1;"];
+    for (build, part) in wild.into_iter().zip(says) {
         let mut choice = Choice::of(&OWN, &OWN.releases[0]);
         choice.release.to_mut().build = Build::Ordinary(build);
         let error = run_one(&prepared, &Contender::from(choice));
-        let error = error.expect_err("it is wild").to_string();
-        assert!(error.contains(said), "{error}");
+        let error = error.expect_err("the scheduler is faulty").to_string();
+        assert!(error.contains(part), "{error}");
     }
 }
 
@@ -352,21 +358,23 @@ fn a_scheduler_of_ones_own_runs_a_plan_and_gives_its_reasons_if_asked() {
     plan.load = Load::Workload(Source { file: "w.json".into(), text: text.into() });
     for reasons in [false, true] {
         plan.record.reasons = reasons;
-        let prepared = plan.prepare().expect("it is in order");
+        let prepared = plan.prepare().expect("the plan is valid");
         let (run, counter) = observed(&prepared, &own, Counter::default());
         assert_eq!(run.report.end.at_ns, 100_000_000);
         assert_eq!(counter.decided > 0, reasons);
     }
     plan.schedulers = vec!["cfs".into(), "own".into()];
-    let unknown = plan.prepare().err().expect("nobody knows it").to_string();
+    let unknown = plan.prepare().err().expect("the scheduler is unknown").to_string();
     assert!(unknown.contains("there is no scheduler \"own\""), "{unknown}");
-    let named =
-        plan.prepare_with(&[Choice::of(&OWN, &OWN.releases[0])]).expect("it was brought along");
+    let named = plan
+        .prepare_with(&[Choice::of(&OWN, &OWN.releases[0])])
+        .expect("the caller supplies the scheduler");
     let names: Vec<String> = named.schedulers().iter().map(Contender::to_string).collect();
     assert_eq!(names, ["cfs@2.6.32", "own@1"]);
     plan.schedulers.truncate(1);
     plan.machine.cpus = Some(2);
-    let error = run_one(&plan.prepare().expect("cfs can"), &own).expect_err("it has one CPU");
+    let error = run_one(&plan.prepare().expect("cfs can run it"), &own)
+        .expect_err("the scheduler has one CPU");
     assert_eq!(error.to_string(), "it cannot run w.json: it has only one CPU");
 }
 
@@ -375,7 +383,7 @@ fn a_run_that_ends_badly_does_not_take_the_others_along() {
     let text = r#"{"tasks": {"a": {"loop": 1, "run": 1000, "sem_wait": "never"}}}"#;
     let source = Source { file: "stuck.json".into(), text: text.into() };
     let plan = Plan::new(Load::Workload(source), vec!["o_1".into(), "cfs".into()]);
-    let prepared = plan.prepare().expect("it is in order");
+    let prepared = plan.prepare().expect("the plan is valid");
     let mut failed = vec![];
     prepared.run_all(NonZeroUsize::MIN, |scheduler, result| {
         failed.push((scheduler.choice.to_string(), result.is_err()));
@@ -383,7 +391,7 @@ fn a_run_that_ends_badly_does_not_take_the_others_along() {
     });
     assert_eq!(failed.len(), 2);
     assert!(failed.iter().all(|(_, failed)| *failed), "{failed:?}");
-    let own = Contender::from(select::find("bfs").expect("it is there"));
+    let own = Contender::from(select::find("bfs").expect("the scheduler exists"));
     assert!(run_one(&prepared, &own).is_err());
 }
 
@@ -400,22 +408,22 @@ fn a_mix_is_a_plan_like_others() {
     ];
     let mut plan = Plan::new(Load::Mix(Mix { members }), vec!["o_1".into()]);
     plan.machine.cpus = Some(2);
-    let read = Plan::parse("p.json", &plan.to_json()).expect("it was written so");
+    let read = Plan::parse("p.json", &plan.to_json()).expect("to_json wrote it");
     assert_eq!(read, plan);
-    let prepared = plan.prepare().expect("it is in order");
-    let run = run_one(&prepared, &prepared.schedulers()[0]).expect("it runs");
+    let prepared = plan.prepare().expect("the plan is valid");
+    let run = run_one(&prepared, &prepared.schedulers()[0]).expect("the run succeeds");
     assert!(!run.findings.figures.is_empty());
 }
 
 #[test]
 fn a_plan_is_known_wherever_its_mark_stands_and_a_workload_is_none() {
     let sorted: std::collections::BTreeMap<String, serde_json::Value> =
-        serde_json::from_str(&full().to_json()).expect("it is JSON");
-    let sorted = serde_json::to_string(&sorted).expect("it is JSON");
+        serde_json::from_str(&full().to_json()).expect("the plan is JSON");
+    let sorted = serde_json::to_string(&sorted).expect("the plan is JSON");
     assert!(!sorted.starts_with("{\"schedlab_plan"), "{sorted}");
     assert!(Plan::is_plan(&sorted));
-    assert_eq!(Plan::parse("p.json", &sorted).expect("order does not matter"), full());
-    assert!(Plan::is_plan("\u{feff}\n{ \"schedlab_plan\": "), "cut off, but meant to be one");
+    assert_eq!(Plan::parse("p.json", &sorted).expect("the order is irrelevant"), full());
+    assert!(Plan::is_plan("\u{feff}\n{ \"schedlab_plan\": "), "cut off, but intended as a plan");
     assert!(!Plan::is_plan(TEXT));
     assert!(!Plan::is_plan("/* no schedlab_plan */ {\"tasks\": {}}"));
     assert!(!Plan::is_plan("{\"tasks\": {\"schedlab_plan\": {\"run\": 1}}}"));
@@ -438,7 +446,7 @@ fn what_cannot_be_read_is_told_in_the_words_of_json() {
     }
 }
 
-/// Names and stops are asked for from outside, and no event is another for it.
+/// Names and stops are requested from outside, and no event changes because of it.
 #[test]
 fn who_looks_at_a_run_does_not_change_it() {
     use schedlab_machine::TaskState;
@@ -450,9 +458,9 @@ fn who_looks_at_a_run_does_not_change_it() {
     }}"#;
     let source = Source { file: "w.json".into(), text: text.into() };
     let mut plan = Plan::new(Load::Workload(source), vec!["linux".into()]);
-    // Things are done at the very times at which somebody looks.
+    // Actions happen at the same times as the stops.
     plan.timetable.actions = vec!["100ms renice hog 5".into(), "250ms stop maker".into()];
-    let prepared = plan.prepare().expect("it is well formed");
+    let prepared = plan.prepare().expect("the plan is valid");
     for scheduler in prepared.schedulers() {
         let (_, alone) = observed(&prepared, scheduler, Fingerprint::default());
         let mut seen = vec![];
@@ -469,8 +477,8 @@ fn who_looks_at_a_run_does_not_change_it() {
             seen.push((snapshot.at_ns, snapshot.tasks.len()));
             true
         });
-        stopped.expect("it runs");
-        session.finish().expect("it runs");
+        stopped.expect("the run continues");
+        session.finish().expect("the run succeeds");
         assert_eq!(alone, watched, "{scheduler}");
         let times: Vec<u64> = seen.iter().map(|&(at_ns, _)| at_ns).collect();
         assert_eq!(times, stops_ns, "{scheduler}");

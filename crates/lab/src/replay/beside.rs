@@ -1,11 +1,11 @@
-//! Files that lie beside a recorded trace and say what it does not hold. Every front end takes them
-//! without being asked, and lets them be left out.
+//! Files next to a recorded trace that supply what the trace lacks. All front ends use them
+//! automatically, and have an option to ignore them.
 
 use std::path::{Path, PathBuf};
 
-/// The file that says in which groups tasks were: it is called as the trace is (`desk.groups` for
-/// `desk.xz` or `desk.txt.xz`). To leave groups out where they were is the largest mistake that can
-/// be avoided: their weights are half of the schedule.
+/// File that specifies the groups of the tasks. It has the name of the trace (`desk.groups` for
+/// `desk.xz` or `desk.txt.xz`). Ignoring groups is the largest avoidable error: their weights
+/// determine half of the schedule.
 pub fn groups(trace: &Path) -> Option<PathBuf> {
     let mut name = trace.to_path_buf();
     while name.extension().is_some() {
@@ -18,7 +18,7 @@ pub fn groups(trace: &Path) -> Option<PathBuf> {
     None
 }
 
-/// What `schedlab record` has written beside the trace: `desk.xz.side.json` for `desk.xz`.
+/// File that `schedlab record` wrote next to the trace: `desk.xz.side.json` for `desk.xz`.
 pub fn side(trace: &Path) -> Option<PathBuf> {
     let mut name = trace.as_os_str().to_os_string();
     name.push(".side.json");

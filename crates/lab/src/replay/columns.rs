@@ -1,51 +1,38 @@
-//! The columns of an answer: the recorded scheduler on the recorded machine, and the alternatives.
+//! Columns of a replay: the recorded scheduler on the recorded machine, and the alternatives.
 
-use super::lead::Lead;
+use super::runner::Runner;
 use super::{Begin, HZ, RECORDED, Replay};
+use crate::column_settings::{self, Settings};
 use crate::config::RunConfig;
 use crate::error::Error;
-use crate::experiment::Experiment;
-use crate::select::{self, Choice, Chosen, Needs, Settings};
+use crate::select::{self, Choice, Chosen, Needs};
 use crate::settings::{Axis, Setting};
 use schedlab_core::topology::Topology;
 use schedlab_core::{Policy, Tunable};
 use schedlab_machine::description::Description;
 use schedlab_replay::side::{GroupLines, Side};
 use schedlab_replay::trace::Origin;
-use schedlab_replay::{Trace, Workload, select as whom, ticks};
+use schedlab_replay::{Trace, Workload, select as tasks, ticks};
 use schedlab_workload::{GroupSettings, Timetable, groups};
 
-/// The feature by which newly idle CPUs balance the more seldom the less comes of it.
+/// Scheduler feature by which newly idle CPUs balance less often the less they gain from it.
 const NI_RANDOM: &str = "NI_RANDOM";
 
-/// A run that goes on for ever, or hangs, is stopped at so many times the trace's length.
+/// Runs that never end, or hang, are stopped at this multiple of the trace's length.
 const TIMES_SPAN: u64 = 4;
 
-/// A column that is run.
-#[derive(Clone)]
-pub(super) struct Runner {
-    /// What it is called.
-    pub name: String,
-    pub choice: Choice,
-    /// The machine, with what is set for this one.
-    pub config: RunConfig,
-    pub workload: Workload,
-    pub groups: GroupSettings,
-    pub timetable: Timetable,
-}
-
-/// What all runs share.
+/// Common part of all runs.
 pub(super) struct Setup {
-    /// The first is the recorded one.
+    /// The first column is the recorded one.
     pub columns: Vec<Runner>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// The recorded scheduler and HZ are guesses.
+    /// Whether the recorded scheduler or HZ is a guess.
     pub is_assumed: bool,
     pub hz: u32,
-    /// When a run ends at the latest, ns.
+    /// Time at which a run ends at the latest, ns.
     pub limit_ns: u64,
-    /// CPUs, HZ or scheduler differ between recording and alternatives.
+    /// Whether CPUs, HZ or scheduler differ between recording and alternatives.
     pub machine_changes: bool,
 }
 
@@ -62,7 +49,8 @@ impl Setup {
         let span_ns = trace.span_ns.max(1);
         let limit_ns = replay.limit_ns.unwrap_or(TIMES_SPAN * span_ns);
         let noted = side.and_then(|side| side.topology(trace.cpus)).map(described);
-        // A machine that was running before, and not a run of our own from its beginning.
+        // Whether the machine had been running before; the alternative is one of our own runs,
+        // recorded from its beginning.
         let is_real = replay.begin == Begin::Running
             && trace.tasks.iter().any(|it| matches!(it.origin, Origin::Before | Origin::Gap));
         let tick_ns = 1_000_000_000 / u64::from(hz.max(1));
@@ -82,7 +70,7 @@ impl Setup {
         };
         let settings = groups::parse(file, &settings.all)?;
         let mut pinned = workload.clone();
-        whom::pin(&mut pinned, trace, trace.cpus);
+        tasks::pin(&mut pinned, trace, trace.cpus);
         let base = Base {
             config: recorded,
             workload: pinned,
@@ -108,21 +96,21 @@ impl Setup {
                     set.push((NI_RANDOM.into(), 1));
                 }
             }
-            // What is said of the column itself counts more.
-            let is_said = |name: &str| {
+            // Settings of the column itself take precedence.
+            let is_given = |name: &str| {
                 chosen.set.iter().filter_map(Setting::tunable).any(|(other, _)| other == name)
             };
-            set.retain(|(name, _)| !is_said(name));
+            set.retain(|(name, _)| !is_given(name));
             set
         };
         let tunables = was_set(&base.config, one);
         let mut columns = vec![base.runner(one, &tunables, &mut notes)?];
-        // The alternatives' machine and tasks.
+        // Machine and tasks of the alternatives.
         let machine = &replay.machine;
         let resolved = machine.resolve(trace.cpus)?;
         let mut config = RunConfig { limit_ns: Some(limit_ns), ..resolved };
         config.hz = machine.hz.or(config.hz).or(Some(hz));
-        // How another machine stood is not known.
+        // The state of another machine is unknown.
         let is_recorded_machine = is_real && config.cpus == trace.cpus;
         config.late_softirqs = is_recorded_machine;
         if is_recorded_machine && config.hz == Some(hz) && config.tick_phase_ns == 0 {
@@ -136,12 +124,12 @@ impl Setup {
         }
         let mut changed = workload.clone();
         for change in &replay.changes {
-            whom::change(&mut changed, trace, change).map_err(Error::Plan)?;
+            tasks::change(&mut changed, trace, change).map_err(Error::Plan)?;
         }
-        whom::pin(&mut changed, trace, config.cpus);
+        tasks::pin(&mut changed, trace, config.cpus);
         if config.cpus > trace.cpus {
             notes.push(format!(
-                "{} CPUs instead of {}: work that was not parallel when recorded is not so here",
+                "{} CPUs instead of {}: work that was not parallel when recorded is not parallel here",
                 config.cpus, trace.cpus
             ));
         }
@@ -164,16 +152,16 @@ impl Setup {
         let chosen = select::choose(&names)?;
         let base = Base { config, workload: changed, groups: settings, without_quotas };
         let known = |choice: &Choice| base.config.tunables_of(choice);
-        let (chosen, said) = select::columns(chosen, &axes, known)?;
-        notes.extend(said);
+        let (chosen, more_notes) = column_settings::columns(chosen, &axes, known)?;
+        notes.extend(more_notes);
         let common: Vec<Setting> = axes.iter().filter_map(Axis::common).cloned().collect();
         let common: Settings = common
             .iter()
             .filter_map(Setting::tunable)
             .map(|(name, value)| (name.into(), value))
             .collect();
-        let (tunables, said) = select::tunables_for(&chosen, known, &common)?;
-        notes.extend(said);
+        let (tunables, more_notes) = column_settings::tunables_for(&chosen, known, &common)?;
+        notes.extend(more_notes);
         for (one, mut tunables) in chosen.iter().zip(tunables) {
             for (name, value) in was_set(&base.config, one) {
                 if !tunables.iter().any(|(other, _)| *other == name) {
@@ -208,8 +196,8 @@ fn axes(replay: &Replay) -> Result<Vec<Axis>, Error> {
             |one: &Option<Setting>| one.as_ref().is_some_and(|it| it.tunable().is_none());
         if axis.values.iter().any(of_tasks) {
             return Err(Error::Plan(format!(
-                "--set {name}: of a recorded trace the scheduler's tunables can be set; nice \
-                 values are changed by --change 'nice TASKS +5', groups by --groups"
+                "--set {name}: for a recorded trace, only tunables of the scheduler can be set; \
+                 change nice values with --change 'nice TASKS +5', groups with --groups"
             )));
         }
         axes.push(axis);
@@ -217,9 +205,9 @@ fn axes(replay: &Replay) -> Result<Vec<Axis>, Error> {
     Ok(axes)
 }
 
-/// What a timetable's name of tasks means: the keys of those tasks, or itself if there are none.
+/// Keys of the tasks to which a timetable's name refers. Without such tasks, the name itself.
 fn keys(workload: &Workload, trace: &Trace, name: &str) -> Vec<String> {
-    match whom::tasks(trace, name) {
+    match tasks::tasks(trace, name) {
         Ok(found) => {
             let named = workload.tasks.iter().filter(|it| found[it.task as usize]);
             named.map(|it| it.key.clone()).collect()
@@ -228,7 +216,7 @@ fn keys(workload: &Workload, trace: &Trace, name: &str) -> Vec<String> {
     }
 }
 
-/// A machine of which only the CPUs are known.
+/// Description of a machine of which only the CPUs are known.
 fn described(topology: Topology) -> Description {
     Description {
         name: "recorded".into(),
@@ -242,7 +230,7 @@ fn described(topology: Topology) -> Description {
     }
 }
 
-/// What was set of a scheduler that has these tunables, where it differs.
+/// Recorded values of a scheduler's tunables that differ from its defaults.
 fn noted_tunables(side: &Side, known: &[Tunable]) -> Vec<(String, i64)> {
     let noted = |tunable: &Tunable| {
         let &value = side.tunables.get(tunable.name.as_ref())?;
@@ -258,13 +246,13 @@ struct Base {
     config: RunConfig,
     workload: Workload,
     groups: GroupSettings,
-    /// The groups for schedulers that have no quotas, if they are to go without.
+    /// Groups for schedulers without quotas, if they differ.
     without_quotas: Option<GroupSettings>,
 }
 
 impl Base {
-    /// The column of `one`. What the scheduler does not have (groups, affinity) is left out of the
-    /// workload, and noted.
+    /// The column of `one`. Features that the scheduler lacks (groups, affinity) are removed from
+    /// the workload, with a note.
     fn runner(
         &self,
         one: &Chosen,
@@ -305,7 +293,10 @@ impl Base {
             lacks.push("affinity");
         }
         if !lacks.is_empty() {
-            notes.push(format!("{choice} has no {}: all tasks run without", lacks.join(", no ")));
+            notes.push(format!(
+                "{choice} has no {}: all tasks run without them",
+                lacks.join(", no ")
+            ));
         }
         let mut config = self.config.clone();
         config.tunables = tunables.to_vec();
@@ -333,36 +324,6 @@ impl Base {
             None => Ok(runner),
             Some(why) => Err(Error::CannotRun { what: format!("the trace ({one})"), why }),
         }
-    }
-}
-
-impl Runner {
-    /// What is run, with the length of each piece of work as `vary` has it.
-    pub fn experiment(&self, vary: impl FnMut(u64) -> u64) -> Result<Experiment, Error> {
-        let model = self.workload.model("trace", vary);
-        let experiment = Experiment::new(model, &self.groups, self.config.cpus)?;
-        let timetable = self.timetable.clone();
-        Ok(Experiment { config: self.config.clone(), timetable, ..experiment })
-    }
-
-    /// The same with what goes before it. `alone`: that, and nothing of what was recorded.
-    pub fn led(
-        &self,
-        trace: &Trace,
-        lead: &Lead,
-        alone: bool,
-        vary: impl FnMut(u64) -> u64,
-    ) -> Result<Experiment, Error> {
-        if lead.ns == 0 {
-            return self.experiment(vary);
-        }
-        let mut runner = self.clone();
-        runner.workload = self.workload.led(trace, lead.ns, &lead.early, alone);
-        runner.timetable.put_off(lead.ns);
-        if let Some(limit_ns) = &mut runner.config.limit_ns {
-            *limit_ns = limit_ns.saturating_add(lead.ns);
-        }
-        runner.experiment(vary)
     }
 }
 

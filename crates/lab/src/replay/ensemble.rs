@@ -1,8 +1,8 @@
-//! Runs each column of a replay several times, each time with all work a little longer or shorter.
+//! Runs each column of a replay several times, each time with all work slightly longer or shorter.
 
 use super::Prepared;
-use super::columns::Runner;
 use super::lead::Lead;
+use super::runner::Runner;
 use crate::error::Error;
 use crate::parallel;
 use crate::session::{Session, Shared};
@@ -15,24 +15,26 @@ use schedlab_workload::WaitsFor;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 
-/// One run.
+/// Result of a run.
 pub(super) struct Outcome {
-    /// What was seen of each task of the workload, by its place.
+    /// Statistics of each task of the workload, by place.
     pub tasks: Vec<TaskStats>,
-    /// When it ended, ns.
+    /// End of the run, ns.
     pub end_ns: u64,
-    /// Tasks, by place, that waited for semaphores then.
+    /// Tasks, by place, that were waiting for semaphores at the end.
     pub waiting: Vec<(usize, u32)>,
-    /// Tasks that had not ended, by place.
+    /// Tasks, by place, that had not ended.
     pub left: Vec<usize>,
-    /// Who ran ahead of whom, in the run of the workload as it is; empty in the others.
+    /// Tasks that ran ahead of their wakers, in the run of the unchanged workload; empty in the
+    /// others.
     pub overtaking: Vec<Overtaking>,
-    /// Who waited behind whom (none: an idle CPU), by place, for how long, ns; if that was asked.
+    /// Places of the task that waited and of the task that had the CPU (`None`: it was idle), and
+    /// the waiting time, ns. Recorded if requested.
     pub behind: Vec<(usize, Option<usize>, u64)>,
 }
 
-/// For each column all its runs. `observer` makes one for each; when a run breaks down no other is
-/// begun.
+/// Runs all columns and returns the results by column. `observer` makes an observer for each run.
+/// After a run broke down, no other run begins.
 pub(super) fn run_all<O: Observer>(
     prepared: &Prepared,
     threads: NonZeroUsize,
@@ -55,7 +57,7 @@ pub(super) fn run_all<O: Observer>(
     broken.map_or(Ok(all), Err)
 }
 
-/// The run with this seed; 0 is the workload as it is.
+/// The run with this seed. Seed 0 leaves the workload unchanged.
 fn run<O: Observer>(
     prepared: &Prepared,
     column: &Runner,
@@ -69,7 +71,7 @@ fn run<O: Observer>(
         _ => varied(ns, random.unit()),
     };
     let lead = Lead::new(prepared, column, seed)?;
-    let experiment = column.led(trace, &lead, false, vary)?;
+    let experiment = column.led(trace, lead.ns, &lead.early, false, vary)?;
     let until_ns = prepared.setup.limit_ns.saturating_add(lead.ns);
     let programs = &column.workload.tasks;
     let places: HashMap<&str, usize> =
@@ -124,7 +126,7 @@ fn run<O: Observer>(
         .as_ref()
         .map_or(vec![], |progress| ahead::overtaking(trace, &column.workload, progress, &task_of));
     let place = |task: TaskId| place_of.get(&task).copied();
-    // The first turn of a task that was asleep when the trace began is no recorded work.
+    // The first turn of a task that was asleep when the trace began is not recorded work.
     let counts =
         |place: usize, is_first: bool| !is_first || !begins_asleep(&programs[place], trace);
     let behind =
@@ -135,8 +137,8 @@ fn run<O: Observer>(
     Ok(Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect() })
 }
 
-/// When the trace begins, if something goes before it, and when it is looked at who goes on for
-/// ever, ns.
+/// Times at which a run is interrupted, ns: the beginning of the trace, if a lead precedes it, and
+/// times at which endless tasks are examined.
 pub(super) fn stops(prepared: &Prepared, column: &Runner, lead_ns: u64) -> Vec<u64> {
     let span_ns = prepared.trace.span_ns.max(1);
     let begin = (lead_ns > 0).then_some(lead_ns);
@@ -146,8 +148,8 @@ pub(super) fn stops(prepared: &Prepared, column: &Runner, lead_ns: u64) -> Vec<u
     begin.into_iter().chain(over).collect()
 }
 
-/// Tasks of a column that never end by themselves, by key. They are ended when the trace is over:
-/// nothing is known of them after that, and they may keep others from ever reaching their ends.
+/// Tasks of a column that never end by themselves, by key. They are killed when the trace is over:
+/// nothing is known about them after that, and they may keep other tasks from ever ending.
 pub(super) struct Endless(HashSet<String>);
 
 impl Endless {

@@ -1,13 +1,13 @@
-//! What was before the trace: the machine had been running, and nobody noted how it stood.
+//! The time before the trace: the machine had been running, and its state was not recorded.
 //!
-//! Tasks that all came to their queues in the first nanosecond would be alike: one virtual time,
-//! one deadline, load averages of new tasks, and CPUs that balance in step. On the recorded machine
-//! they were not. So each run begins some time before the trace does, with the tasks that were
-//! there: those that wanted a CPU when the trace began come one after another and compete, and the
-//! others sleep. When they come and how long that lasts is drawn by the seed, and so is how the
-//! machine stands when the trace begins.
+//! If all tasks arrived in the first nanosecond, they would be alike: one virtual time, one
+//! deadline, load averages of new tasks, and CPUs that balance in step. On the recorded machine
+//! they were not. So each run begins some time before the trace, with the tasks that existed then.
+//! Tasks that were runnable when the trace began arrive one after another and compete; the others
+//! sleep. The seed determines when they arrive and how long this lasts, and with it the state of
+//! the machine when the trace begins.
 
-use super::columns::Runner;
+use super::runner::Runner;
 use super::{Begin, Prepared};
 use crate::error::Error;
 use crate::session::Shared;
@@ -16,37 +16,37 @@ use schedlab_replay::program::EarlyTask;
 use schedlab_replay::stats::StatsObserver;
 use std::collections::HashMap;
 
-/// Within so long those come that want a CPU, ns.
+/// Time within which the runnable tasks arrive, ns.
 const COME_NS: u64 = 200_000_000;
 
-/// So long they compete when all have come, ns: six half-lives of the load averages.
+/// Time for which they compete after all have arrived, ns: six half-lives of the load averages.
 const COMPETE_NS: u64 = 200_000_000;
 
-/// So much more at most, ns, by the seed.
+/// Maximum additional time, by the seed, ns.
 const MORE_NS: u64 = 100_000_000;
 
-/// What goes before a run.
+/// Time and tasks that precede a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Lead {
-    /// For how long, ns: whole ticks, so that the trace's own come when they did.
+    /// Length, ns: whole ticks, so that the trace's own ticks fall where they did.
     pub ns: u64,
-    /// Who competes for the CPUs meanwhile.
+    /// Tasks that compete for the CPUs during that time.
     pub early: Vec<EarlyTask>,
 }
 
 impl Lead {
-    /// That of a run of `column` with this seed: nothing if no task wanted a CPU when the trace
-    /// began, or on a machine of other CPUs, which was not there before.
+    /// The lead of a run of `column` with this seed. It is empty if no task was runnable when the
+    /// trace began, and on a machine with another number of CPUs, which did not run before.
     ///
     /// # Errors
-    /// A run that broke down.
+    /// A run broke down.
     pub fn new(prepared: &Prepared, column: &Runner, seed: u64) -> Result<Lead, Error> {
         let running = column.workload.running_before(&prepared.trace);
         let is_fresh = prepared.replay.begin == Begin::Fresh;
         if is_fresh || running.is_empty() || column.config.cpus != prepared.trace.cpus {
             return Ok(Lead::default());
         }
-        // What varies the work draws from the seed itself.
+        // The seed itself varies the work.
         let mut random = SplitMix64::new(!seed);
         let hz = column.config.hz.unwrap_or(prepared.setup.hz);
         let tick_ns = 1_000_000_000 / u64::from(hz);
@@ -55,8 +55,8 @@ impl Lead {
         let comes = |place| EarlyTask { place, from_ns: random.below(COME_NS), done_ns: 0 };
         let early: Vec<EarlyTask> = running.into_iter().map(comes).collect();
         let mut lead = Lead { ns, early };
-        // What they compute until then the scheduler decides: they are run alone first.
-        let experiment = column.led(&prepared.trace, &lead, true, |ns| ns)?;
+        // The scheduler decides how much they compute until then, so the lead first runs alone.
+        let experiment = column.led(&prepared.trace, lead.ns, &lead.early, true, |ns| ns)?;
         let keys = lead.early.iter().map(|one| column.workload.tasks[one.place].key.as_str());
         let numbers: HashMap<&str, usize> = keys.enumerate().map(|(at, key)| (key, at)).collect();
         let watcher = Shared::new(StatsObserver::default());

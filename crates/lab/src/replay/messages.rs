@@ -1,26 +1,31 @@
-//! What a user should know about a replay: what was guessed, what cannot be seen in a trace, what
-//! went wrong. Each message has a letter by which it is known.
+//! Notes for the user about a replay: guesses, facts that a trace does not show, and failures. Each
+//! note has a letter that identifies its kind.
 
 use super::Prepared;
-use super::answer::{Answer, Message};
 use super::ensemble::Outcome;
+use super::report::{Message, ReplayReport};
 use schedlab_replay::program::Step;
 use schedlab_replay::score::{Grade, Score};
 use schedlab_trace::State;
 use std::collections::BTreeMap;
 
-/// A message names so many tasks; the rest is counted.
+/// Maximum number of tasks that a note names; the others are counted.
 const NAMED_MAX: usize = 5;
 
-/// Adds the messages about `runs`.
-pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, answer: &mut Answer) {
-    let mut say = |code: char, text: String| answer.messages.push(Message { code, text });
+/// Adds the notes about `runs`.
+pub(super) fn add(
+    prepared: &Prepared,
+    runs: &[Vec<Outcome>],
+    score: &Score,
+    report: &mut ReplayReport,
+) {
+    let mut note = |code: char, text: String| report.messages.push(Message { code, text });
     let (trace, setup) = (&prepared.trace, &prepared.setup);
     if !trace.has_contexts {
-        say(
+        note(
             'F',
-            "the recording does not tell interrupts from tasks; guessed. Record with perf.data \
-             or tracefs"
+            "the recording does not distinguish interrupts from tasks; they are guessed. Record \
+             with perf.data or tracefs"
                 .into(),
         );
     }
@@ -28,16 +33,16 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
     if missing > 0 {
         let share =
             100.0 * trace.gap_ns as f64 / (u64::from(trace.cpus) * trace.span_ns).max(1) as f64;
-        say(
+        note(
             'G',
             format!(
-                "{missing} switches missing ({share:.1} % of the time): their tasks' bursts are \
-                 guesses"
+                "{missing} switches missing ({share:.1} % of the time): the bursts of their tasks \
+                 are guesses"
             ),
         );
     }
     if setup.is_assumed {
-        say('A', format!("assumed {} at {} Hz", setup.columns[0].name, setup.hz));
+        note('A', format!("assumed {} at {} Hz", setup.columns[0].name, setup.hz));
     }
     let programs = &prepared.workload.tasks;
     let is_urgent = |it: &&schedlab_replay::Program| {
@@ -45,12 +50,12 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
     };
     let urgent = programs.iter().filter(is_urgent).count();
     if urgent == 0 && !prepared.has_groups {
-        say('C', "cgroups are not in a trace; give --groups if any were used".into());
+        note('C', "cgroups are not in a trace; if any were used, give --groups".into());
     }
     if setup.machine_changes {
         let slow = waits_for_devices(prepared);
         if !slow.is_empty() {
-            say(
+            note(
                 'D',
                 format!(
                     "{}: waits for devices are replayed with their recorded times, which may \
@@ -61,7 +66,7 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
         }
     }
     for (waker, sleeper) in ahead(runs) {
-        say(
+        note(
             'H',
             format!(
                 "{sleeper} runs ahead of {waker} in the replay: its inputs were not visible in the \
@@ -70,7 +75,7 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
         );
     }
     if urgent > 0 {
-        say('R', "real-time tasks taken as SCHED_FIFO".into());
+        note('R', "real-time tasks are taken as SCHED_FIFO".into());
     }
     let exhausted = exhausted(prepared, runs);
     if !exhausted.is_empty() {
@@ -84,7 +89,7 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
             .collect();
         let more = exhausted.len().saturating_sub(NAMED_MAX);
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        say('X', format!("{}{more}; after that its load is missing", shown.join("; ")));
+        note('X', format!("{}{more}; after that its load is missing", shown.join("; ")));
     }
     let mut hangs = false;
     for (runner, runs) in setup.columns.iter().zip(runs) {
@@ -98,10 +103,10 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
                 more => format!("; and {more} more"),
             };
             let edge = edge_of(prepared, semaphore);
-            let who = &programs[place].key;
-            say('L', format!("{}: {who} never woke: waits for {edge}{more}", runner.name));
+            let sleeper = &programs[place].key;
+            note('L', format!("{}: {sleeper} never woke: it waits for {edge}{more}", runner.name));
         } else {
-            say(
+            note(
                 'L',
                 format!(
                     "{}: {} tasks had not ended at {:.3} s, when the run was stopped; give a \
@@ -115,16 +120,16 @@ pub(super) fn add(prepared: &Prepared, runs: &[Vec<Outcome>], score: &Score, ans
     }
     if score.grade == Grade::Poor {
         let (_, most) = score.expected_wait();
-        say('P', format!("do not trust differences smaller than {:.0} %", 100.0 * most));
+        note('P', format!("do not trust differences smaller than {:.0} %", 100.0 * most));
     }
-    for note in &setup.notes {
-        say('N', note.clone());
+    for text in &setup.notes {
+        note('N', text.clone());
     }
-    answer.hangs = hangs;
+    report.hangs = hangs;
 }
 
-/// Who runs ahead of whom too often in a run of any column, with what it is ahead of; those first
-/// that do so most often, and not too many.
+/// Tasks that often run ahead of their wakers in any column, as pairs of waker and sleeper. The
+/// most frequent pairs come first, and their number is limited.
 fn ahead(runs: &[Vec<Outcome>]) -> Vec<(String, String)> {
     let mut worst: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     let first = runs.iter().filter_map(|runs| runs.first());
@@ -138,7 +143,7 @@ fn ahead(runs: &[Vec<Outcome>]) -> Vec<(String, String)> {
     names.map(|((waker, sleeper), _)| (waker.into(), sleeper.into())).collect()
 }
 
-/// The groups of which waits for devices take more than a tenth of the time.
+/// Groups that wait for devices for more than a tenth of their time.
 fn waits_for_devices(prepared: &Prepared) -> Vec<String> {
     let mut times: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for program in &prepared.workload.tasks {
@@ -159,8 +164,8 @@ fn waits_for_devices(prepared: &Prepared) -> Vec<String> {
     much.map(|(name, _)| name.to_string()).take(NAMED_MAX).collect()
 }
 
-/// Tasks that were cut by the trace's end and come to that point before it in a replay; each with
-/// the earliest time, in the order of CPU time. Small ones do not matter.
+/// Tasks that the trace's end cut and that reach this point earlier in a replay, each with the
+/// earliest time, in the order of CPU time. Small tasks are ignored.
 fn exhausted(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Vec<(String, u64)> {
     let trace = &prepared.trace;
     let least_ns = trace.busy_ns() / 100;
@@ -179,11 +184,11 @@ fn exhausted(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Vec<(String, u64)> {
     found.into_iter().map(|(_, key, end_ns)| (key, end_ns)).collect()
 }
 
-/// Who posts a semaphore.
+/// The task that posts a semaphore.
 fn edge_of(prepared: &Prepared, semaphore: u32) -> String {
     let posts = |it: &&schedlab_replay::Program| it.steps.contains(&Step::Post(semaphore));
     match prepared.workload.tasks.iter().find(posts) {
         Some(program) => format!("{} (edge {semaphore})", program.key),
-        None => format!("nobody (edge {semaphore})"),
+        None => format!("no task (edge {semaphore})"),
     }
 }

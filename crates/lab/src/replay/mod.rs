@@ -1,16 +1,16 @@
-//! A recorded trace under other schedulers: [`Replay`], what is asked; [`Prepared`], what was found
-//! in the trace; [`Answer`], what came of it.
+//! A recorded trace under other schedulers: [`Replay`], the request; [`Prepared`], the trace and
+//! what was inferred from it; [`ReplayReport`], the result.
 //!
 //! ```text
-//! tracepoints --TraceBuilder--> Trace --Replay::prepare--> Prepared --answer--> Answer
+//! tracepoints --TraceBuilder--> Trace --Replay::prepare--> Prepared --run--> ReplayReport
 //! ```
 //!
-//! The first column of an answer is what was recorded. The second is its replay under the scheduler
-//! that it was recorded under, on the recorded machine: by that the replay is judged. All others
-//! are compared with the second, so that what is wrong in both cancels out. Each column is an
-//! ensemble: a schedule is chaotic, and one run says nothing.
+//! The first column of a report is the recording. The second is its replay under the recorded
+//! scheduler on the recorded machine; it shows how far the replay can be trusted. All other columns
+//! are compared with the second, so that errors of both cancel out. Each column is an ensemble: a
+//! schedule is chaotic, and one run proves nothing.
 
-mod answer;
+mod assess;
 pub mod beside;
 mod columns;
 mod ensemble;
@@ -18,14 +18,16 @@ mod lead;
 mod messages;
 mod observed;
 mod page;
+mod report;
+mod runner;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{
-    Answer, BehindRow, Cell, Column, Figures, GroupRow, Message, SleepCounts, TraceFacts,
-};
 pub use page::ReplayPage;
+pub use report::{
+    BehindRow, Cell, Column, Figures, GroupRow, Message, ReplayReport, SleepCounts, TraceFacts,
+};
 pub use table::{Block, Change, Shown, Table, duration};
 
 use crate::error::Error;
@@ -39,66 +41,66 @@ use schedlab_workload::Model;
 use serde::Deserialize;
 use std::num::NonZeroUsize;
 
-/// The scheduler that a trace was recorded under, if nobody says.
+/// Scheduler under which a trace was recorded, unless specified.
 pub const RECORDED: &str = "eevdf@6.18";
 
-/// Ticks a second of the machine on which it was recorded, if nobody says.
+/// Ticks a second of the recorded machine, unless specified.
 pub const HZ: u32 = 250;
 
-/// How often each scheduler is run, if nobody says.
+/// Number of runs of each scheduler, unless specified.
 pub const SEEDS: u32 = 8;
 
-/// How the machine stands when a trace begins.
+/// State of the machine when a trace begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Begin {
-    /// All tasks come to it in that moment.
+    /// All tasks arrive at that moment.
     Fresh,
-    /// It has been running: something goes before the trace, ticks fall where the recorded ones
-    /// did, what they raise comes late, and CPUs are chosen anew at each `exec`.
+    /// The machine has been running: a lead precedes the trace, ticks fall where the recorded ones
+    /// did, their softirqs come late, and CPUs are selected again at each `exec`.
     #[default]
     Running,
 }
 
-/// What is asked of a trace, as plain data that every front end fills.
+/// Request to replay a trace, as plain data that every front end fills in.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Replay {
-    /// The trace's name, for messages.
+    /// Name of the trace, for messages.
     pub name: String,
-    /// The scheduler under which it was recorded, perhaps with settings; none: [`RECORDED`].
+    /// Scheduler under which it was recorded, possibly with settings. `None`: [`RECORDED`].
     pub recorded: Option<String>,
-    /// Ticks a second of the recorded machine; none: [`HZ`].
+    /// Ticks a second of the recorded machine. `None`: [`HZ`].
     pub hz: Option<u32>,
-    /// Under what else it is replayed.
+    /// Other schedulers under which it is replayed.
     pub schedulers: Vec<String>,
-    /// What to set for these.
+    /// Settings of these schedulers.
     pub set: Vec<(String, SetValues)>,
-    /// What is done to their machine while they run: `2s offline cpu 1`.
+    /// Actions on their machine during the run: `2s offline cpu 1`.
     pub at: Vec<String>,
-    /// What they run on, if that is another machine.
+    /// Their machine, if it is another one.
     pub machine: MachineSpec,
-    /// What is changed of tasks under them: `nice make +10`.
+    /// Changes of tasks under them: `nice make +10`.
     pub changes: Vec<String>,
-    /// In which groups tasks were when it was recorded, and what these were.
+    /// Groups of the tasks during the recording, and settings of these groups.
     pub groups: Option<Source>,
-    /// What was noted beside the trace when it was recorded (`schedlab record`).
+    /// Notes that were recorded beside the trace (`schedlab record`).
     pub side: Option<Source>,
-    /// The tasks that are reported; none: all but the kernel's.
+    /// Tasks that are reported. `None`: all except the kernel's.
     pub only: Option<String>,
     /// Tasks that are left out of the replay.
     pub without: Option<String>,
-    /// How edges become semaphores.
+    /// Conversion of edges into semaphores.
     pub tokens: Tokens,
-    /// How arrivals are understood.
+    /// Interpretation of arrivals.
     pub arrivals: Arrivals,
-    /// How the machine stands when the trace begins.
+    /// State of the machine when the trace begins.
     pub begin: Begin,
-    /// How often each scheduler is run.
+    /// Number of runs of each scheduler.
     pub seeds: u32,
-    /// Whether it is told behind whom tasks waited.
+    /// Whether the tasks behind which others waited are reported.
     pub explain: bool,
-    /// When each run is stopped at the latest, ns; none: four times the trace's length.
+    /// Time at which each run stops at the latest, ns. `None`: four times the trace's length.
     pub limit_ns: Option<u64>,
 }
 
@@ -128,15 +130,15 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// A replay under nothing but the recorded scheduler.
+    /// A replay under the recorded scheduler only.
     pub fn new(name: impl Into<String>) -> Replay {
         Replay { name: name.into(), ..Replay::default() }
     }
 
-    /// Finds out what the tasks of `trace` did, and checks all that is asked.
+    /// Infers the programs of the tasks in `trace`, and checks the request.
     ///
     /// # Errors
-    /// The trace lacks what is needed; something that is asked cannot be.
+    /// The trace lacks required events, or the request is invalid.
     pub fn prepare(&self, mut trace: Trace) -> Result<Prepared, Error> {
         let fail = |what: String| Error::Plan(format!("{}: {what}", self.name));
         check(&trace).map_err(fail)?;
@@ -144,7 +146,7 @@ impl Replay {
             return Err(Error::Plan(format!("--seeds {}: it must be 1 to 1000", self.seeds)));
         }
         if self.limit_ns == Some(0) {
-            return Err(Error::Plan("--duration 0: nothing can be seen in no time".into()));
+            return Err(Error::Plan("--duration 0: it must be longer than 0".into()));
         }
         let mut in_model: Vec<bool> =
             trace.tasks.iter().map(|task| !is_machinery(&task.name)).collect();
@@ -152,7 +154,7 @@ impl Replay {
             let out = select::tasks(&trace, without).map_err(fail)?;
             in_model.iter_mut().zip(out).for_each(|(is_in, out)| *is_in &= !out);
             if !in_model.contains(&true) {
-                return Err(fail(format!("--without {without}: no task is left to be replayed")));
+                return Err(fail(format!("--without {without}: no task is left to replay")));
             }
         }
         let counts = kinds::infer(&mut trace, &in_model, self.arrivals);
@@ -186,39 +188,41 @@ impl Replay {
     }
 }
 
-/// That there is something to be replayed.
+/// Checks that the trace contains something to replay.
 fn check(trace: &Trace) -> Result<(), String> {
     const NEEDS: &str = "a replay needs sched_switch and sched_waking or sched_wakeup: `perf sched \
                          record` records them";
     if trace.events < 2 || trace.switches == 0 {
-        return Err(format!("there are no sched_switch events to be replayed; {NEEDS}"));
+        return Err(format!("there are no sched_switch events to replay; {NEEDS}"));
     }
     if trace.form == [false, false] {
-        return Err(format!("there are no wakeups, so each sleep would be a time; {NEEDS}"));
+        return Err(format!(
+            "there are no wakeups, so the cause of each sleep's end is unknown; {NEEDS}"
+        ));
     }
     Ok(())
 }
 
-/// A trace that has been understood, with all that is asked of it.
+/// A trace whose tasks' programs were inferred, with the request.
 pub struct Prepared {
     replay: Replay,
     trace: Trace,
     counts: Counts,
     workload: Workload,
-    /// For each task of the trace whether it is reported.
+    /// Whether each task of the trace is reported.
     selected: Vec<bool>,
     setup: Setup,
-    /// Whether it is known in which groups tasks were.
+    /// Whether the groups of the tasks are known.
     has_groups: bool,
 }
 
 impl Prepared {
-    /// What was recorded.
+    /// The recording.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// The tasks' programs as they were recorded.
+    /// Programs of the tasks as they were recorded.
     pub fn workload(&self) -> &Workload {
         &self.workload
     }
@@ -232,11 +236,11 @@ impl Prepared {
         workload.model(&self.replay.name, |ns| ns)
     }
 
-    /// Runs all columns, on so many threads.
+    /// Runs all columns on `threads` threads.
     ///
     /// # Errors
-    /// A run that broke down.
-    pub fn answer(&self, threads: NonZeroUsize) -> Result<Answer, Error> {
-        self.answer_observed(threads, || ())
+    /// A run broke down.
+    pub fn run(&self, threads: NonZeroUsize) -> Result<ReplayReport, Error> {
+        self.run_observed(threads, || ())
     }
 }

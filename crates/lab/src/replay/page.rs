@@ -1,11 +1,11 @@
-//! An answer as a page for a browser: [`ReplayPage`]. Above are the trust and the table with its
-//! bands; below, what was recorded and one run of each column on one axis of time.
+//! A report as a page for a browser: [`ReplayPage`]. The reliability and the table with its bands
+//! come first, then the recording and one run of each column on one time axis.
 
 use super::Prepared;
-use super::answer::Answer;
-use super::columns::Runner;
 use super::ensemble::{Endless, stops};
 use super::lead::Lead;
+use super::report::ReplayReport;
+use super::runner::Runner;
 use super::table::{Change, Shown, Table};
 use crate::error::Error;
 use crate::parallel;
@@ -18,18 +18,18 @@ use schedlab_report::{Report, RunReport};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
-/// Recorders of all runs together have room for so many turns.
+/// Maximum number of turns that the recorders of all runs keep together.
 const TURNS_RECORDED: usize = 2_000_000;
 
-/// So many groups of tasks stand in the table.
+/// Maximum number of groups of tasks in the table.
 const GROUPS_MAX: usize = 40;
 
-/// How many turns are kept of each of so many columns, that of what was recorded among them.
+/// Number of turns kept of each of `columns` columns, including the recording.
 fn turns_of_each(columns: usize) -> usize {
     (TURNS_RECORDED / columns.max(1)).min(TURNS_MOST)
 }
 
-/// What is on the page of an answer.
+/// Contents of a report's page.
 pub struct ReplayPage {
     report: Report,
     names: Vec<String>,
@@ -40,19 +40,19 @@ pub struct ReplayPage {
 }
 
 impl Prepared {
-    /// How many turns of the recorded schedule are to be kept for a page.
+    /// Number of turns of the recorded schedule that a page keeps.
     pub fn turns_of_each(&self) -> usize {
         turns_of_each(self.setup.columns.len() + 1)
     }
 
-    /// The page of `answer`. `recorded`: the schedule that was recorded, with its history; all
-    /// columns are run once more, as they are (seed 0), on so many threads.
+    /// Builds the page of `report`. `recorded` is the recorded schedule, with its history. All
+    /// columns run once more, unchanged (seed 0), on `threads` threads.
     ///
     /// # Errors
-    /// A run that broke down.
+    /// A run broke down.
     pub fn page(
         &self,
-        answer: &Answer,
+        report: &ReplayReport,
         recorded: Recorded,
         threads: NonZeroUsize,
     ) -> Result<ReplayPage, Error> {
@@ -71,19 +71,19 @@ impl Prepared {
             let docs = scheduler.inspect().rules().into_iter();
             rules.push(docs.map(|doc| (doc.rule.0, doc.name.clone(), doc.text.clone())).collect());
         }
-        let table = Table::new(answer, GROUPS_MAX);
+        let table = Table::new(report, GROUPS_MAX);
         let mut names = table.columns.clone();
-        if !answer.changed.is_empty() {
-            let changed = answer.changed.join("; ");
+        if !report.changed.is_empty() {
+            let changed = report.changed.join("; ");
             names.iter_mut().skip(2).for_each(|name| *name = format!("{name}, {changed}"));
         }
-        // Charts that are drawn alone know a run by its scheduler's name.
+        // Charts that are drawn alone identify a run by its scheduler's name.
         for (run, name) in runs.iter_mut().zip(&names) {
             run.scheduler.name.clone_from(name);
         }
         let workload = WorkloadInfo {
-            name: answer.name.clone(),
-            duration_ns: answer.trace.span_ns,
+            name: report.name.clone(),
+            duration_ns: report.trace.span_ns,
             set: vec![],
             late_starts: false,
         };
@@ -93,11 +93,11 @@ impl Prepared {
             histories,
             rules,
             what: format!("a recorded trace replayed: {}", recorded.what()),
-            sections: sections(answer, &table),
+            sections: sections(report, &table),
         })
     }
 
-    /// A run of `column` with the observers of a page.
+    /// Runs `column` with the observers of a page.
     fn observed(&self, column: &Runner, most: usize) -> Result<(RunReport, History), Error> {
         let programs: HashMap<String, (String, String)> = (column.workload.tasks.iter())
             .map(|program| {
@@ -107,7 +107,7 @@ impl Prepared {
             })
             .collect();
         let lead = Lead::new(self, column, 0)?;
-        let experiment = column.led(&self.trace, &lead, false, |ns| ns)?;
+        let experiment = column.led(&self.trace, lead.ns, &lead.early, false, |ns| ns)?;
         let mut recorder = Recorder::new(experiment.config.cpus, most, None);
         let name_of = move |key: &str| match programs.get(key) {
             Some(names) => names.clone(),
@@ -126,7 +126,7 @@ impl Prepared {
         })?;
         let run = match session.finish() {
             Ok(run) => run,
-            // The page shows a run that is stuck, too.
+            // A run that is stuck is shown, too.
             Err(Error::Stuck { run, .. }) => *run,
             Err(error) => return Err(error),
         };
@@ -147,9 +147,9 @@ impl ReplayPage {
             what: Some(&self.what),
             before: &self.sections,
             note: Some(
-                "One run of each column, with the work as it was recorded (of the ensemble, seed \
-                 0), and what was recorded. All tasks are in it. The table above has the bands of \
-                 all runs, of the tasks that are reported.",
+                "One run of each column, with the recorded work unchanged (seed 0 of the \
+                 ensemble), and the recording itself. All tasks are shown. The table above has the \
+                 bands of all runs, for the reported tasks.",
             ),
             names: &names,
             ..Page::new(&self.report, &seen)
@@ -162,16 +162,16 @@ impl ReplayPage {
     }
 }
 
-/// What stands above the runs.
-fn sections(answer: &Answer, table: &Table) -> Vec<html::Section> {
+/// Sections above the runs.
+fn sections(report: &ReplayReport, table: &Table) -> Vec<html::Section> {
     let mut trust = vec![
-        format!("The trace: {}.", answer.trace_sentence()),
-        format!("Sleeps: {}.", answer.sleeps_sentence()),
-        format!("Trust: {} ({}).", answer.grade, answer.trust_sentence()),
-        format!("{}.", capital(&answer.expected_sentence())),
+        format!("The trace: {}.", report.trace_sentence()),
+        format!("Sleeps: {}.", report.sleeps_sentence()),
+        format!("Trust: {} ({}).", report.grade, report.trust_sentence()),
+        format!("{}.", capital(&report.expected_sentence())),
     ];
-    if !answer.changed.is_empty() {
-        trust.push(format!("From the third column on: {}.", answer.changed.join("; ")));
+    if !report.changed.is_empty() {
+        trust.push(format!("From the third column on: {}.", report.changed.join("; ")));
     }
     let figure = |shown: &Shown| Figure {
         text: format!("{} {}", shown.middle, shown.unit).trim_end().into(),
@@ -196,7 +196,7 @@ fn sections(answer: &Answer, table: &Table) -> Vec<html::Section> {
                 .collect(),
         })
         .collect();
-    let messages = answer.messages.iter().map(|it| (it.code, it.text.clone())).collect();
+    let messages = report.messages.iter().map(|it| (it.code, it.text.clone())).collect();
     let left_out = table.left_out;
     let columns = table.columns.clone();
     sections::sections(&sections::ReplayResult { trust, columns, groups, left_out, messages })

@@ -1,53 +1,53 @@
-//! An answer as people read it, on paper and on a page: [`Table`], and the sentences above it.
+//! A report as text for people, on paper and on a page: [`Table`], and the sentences above it.
 
-use super::answer::{Answer, Cell, Figures};
+use super::report::{Cell, Figures, ReplayReport};
 use std::fmt;
 
-/// An answer's figures as text: a block for each group of tasks.
+/// Figures of a report as text: a block for each group of tasks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Table {
-    /// What the columns are called.
+    /// Names of the columns.
     pub columns: Vec<String>,
-    /// The groups with a hundredth of the CPU time at least, the largest first.
+    /// Groups with at least a hundredth of the CPU time, the largest first.
     pub blocks: Vec<Block>,
-    /// How many groups are left out.
+    /// Number of groups that are left out.
     pub left_out: usize,
 }
 
-/// The figures of a group.
+/// Figures of a group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Block {
-    /// The group's name.
+    /// Name of the group.
     pub name: String,
-    /// How many tasks are in it.
+    /// Number of tasks.
     pub tasks: usize,
-    /// Its grade.
+    /// Grade of the group.
     pub grade: &'static str,
-    /// Name and definition of each figure, and what each column has of it.
+    /// Name and definition of each figure, and its value in each column.
     pub rows: Vec<(&'static str, &'static str, Vec<Option<Shown>>)>,
 }
 
 /// A figure of a column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
-    /// The middle of all runs, without its unit.
+    /// Median of all runs, without its unit.
     pub middle: String,
-    /// The least and the greatest, if they differ.
+    /// The smallest and the largest value, if they differ.
     pub band: Option<(String, String)>,
-    /// The unit of all three; may be empty.
+    /// Unit of all three; may be empty.
     pub unit: &'static str,
-    /// How it differs from the replay under the recorded scheduler.
+    /// Difference from the replay under the recorded scheduler.
     pub change: Change,
 }
 
-/// How a figure differs from that of the replay under the recorded scheduler.
+/// Difference of a figure from the replay under the recorded scheduler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// It is not compared.
+    /// Not compared.
     None,
-    /// By no more than chance.
+    /// Within chance.
     Alike,
-    /// By so much: `+12 %`, `x20`; `≠` where that was 0.
+    /// A relative change: `+12 %`, `x20`; `≠` where the base is 0.
     By(String),
 }
 
@@ -69,10 +69,10 @@ impl fmt::Display for Shown {
     }
 }
 
-/// The texts of some numbers that belong together, and their unit.
+/// Texts of related numbers, and their common unit.
 type Texts = (Vec<String>, &'static str);
 
-/// Times in ns, the first of which says the unit.
+/// Formats times in ns. The first one determines the unit.
 fn times(ns: &[f64]) -> Texts {
     let (unit, in_ns, places) = match ns[0] {
         0.0 if ns.len() == 1 => return (vec!["0".into()], ""),
@@ -89,7 +89,7 @@ fn counts(values: &[f64]) -> Texts {
     (values.iter().map(text).collect(), "")
 }
 
-/// A length of time as the table has it: `12.3 ms`.
+/// Formats a duration as in the table: `12.3 ms`.
 pub fn duration(ns: f64) -> String {
     match times(&[ns]) {
         (texts, "") => texts[0].clone(),
@@ -123,10 +123,15 @@ type Row = (&'static str, &'static str, fn(&Figures) -> Option<&Cell>, fn(&[f64]
 
 const ROWS: [Row; 7] = [
     ("CPU", "Time on CPUs.", |it| Some(&it.cpu), times),
-    ("end", "When the last of them left a CPU for the last time.", |it| Some(&it.end), times),
+    (
+        "end",
+        "Time at which the last task left its CPU for the last time.",
+        |it| Some(&it.end),
+        times,
+    ),
     (
         "wait",
-        "Time runnable and without a CPU, of all of them together.",
+        "Time that all tasks together were runnable without a CPU.",
         |it| Some(&it.wait),
         times,
     ),
@@ -138,39 +143,40 @@ const ROWS: [Row; 7] = [
     ),
     (
         "preemptions",
-        "How often one lost its CPU before it went to sleep.",
+        "Number of times that a task lost its CPU before it slept.",
         |it| Some(&it.preemptions),
         counts,
     ),
     (
         "p50 latency",
-        "From a wakeup to the CPU: half of them took no longer. Percentiles are shown and not \
-         judged.",
+        "Time from a wakeup to the CPU, which half of them did not exceed. Percentiles are shown \
+         and not judged.",
         |it| it.p50.as_ref(),
         times,
     ),
     (
         "p99 latency",
-        "From a wakeup to the CPU: 99 of 100 took no longer. Percentiles are shown and not judged.",
+        "Time from a wakeup to the CPU, which 99 of 100 did not exceed. Percentiles are shown and \
+         not judged.",
         |it| it.p99.as_ref(),
         times,
     ),
 ];
 
 impl Table {
-    /// That of `answer`, with so many groups at most.
-    pub fn new(answer: &Answer, most: usize) -> Table {
-        let groups = answer.groups.iter().enumerate();
+    /// The table of `report`, with at most `most` groups.
+    pub fn new(report: &ReplayReport, most: usize) -> Table {
+        let groups = report.groups.iter().enumerate();
         let blocks: Vec<Block> = groups
             .filter(|(_, group)| group.is_large)
             .take(most)
             .map(|(at, group)| {
                 let of = |column: usize, value: fn(&Figures) -> Option<&Cell>| {
-                    value(&answer.columns[column].groups[at])
+                    value(&report.columns[column].groups[at])
                 };
                 let rows = ROWS.iter().map(|&(title, about, value, texts)| {
                     let base = of(1, value);
-                    let cells = (0..answer.columns.len())
+                    let cells = (0..report.columns.len())
                         .map(|column| of(column, value).map(|cell| shown(cell, base, texts)));
                     (title, about, cells.collect::<Vec<_>>())
                 });
@@ -182,24 +188,24 @@ impl Table {
                 }
             })
             .collect();
-        let columns = answer.columns.iter().enumerate().map(|(at, column)| match at {
+        let columns = report.columns.iter().enumerate().map(|(at, column)| match at {
             1 => format!("replayed ({})", column.name),
             _ => column.name.clone(),
         });
-        Table { columns: columns.collect(), left_out: answer.groups.len() - blocks.len(), blocks }
+        Table { columns: columns.collect(), left_out: report.groups.len() - blocks.len(), blocks }
     }
 }
 
 fn percent(value: f64) -> String {
-    // Nothing may have a sign.
+    // Avoids a negative zero.
     match 100.0 * value + 0.0 {
         value if value < 9.95 => format!("{value:.1} %"),
         value => format!("{value:.0} %"),
     }
 }
 
-impl Answer {
-    /// What is in the trace, in a sentence.
+impl ReplayReport {
+    /// Describes the trace in a sentence.
     pub fn trace_sentence(&self) -> String {
         let facts = &self.trace;
         format!(
@@ -213,17 +219,17 @@ impl Answer {
         )
     }
 
-    /// What ended the tasks' sleeps, in a sentence.
+    /// Describes what ended the tasks' sleeps in a sentence.
     pub fn sleeps_sentence(&self) -> String {
         let sleeps = &self.sleeps;
         format!(
-            "{} end with another task's work, {} after a time (devices, timers), {} at a time \
-             (clocks, arrivals)",
+            "{} end with another task's work, {} after a duration (devices, timers), {} at a fixed \
+             time (clocks, arrivals)",
             sleeps.edge, sleeps.relative, sleeps.absolute
         )
     }
 
-    /// By how much the replay under the recorded scheduler misses what was recorded, in a sentence.
+    /// States the error of the replay under the recorded scheduler in a sentence.
     pub fn trust_sentence(&self) -> String {
         format!(
             "the replay under the recorded scheduler misses ends by {}, waiting by {}",
@@ -232,17 +238,17 @@ impl Answer {
         )
     }
 
-    /// By how much predictions from such recordings missed, in a sentence.
+    /// States the error of predictions from similar recordings in a sentence.
     pub fn expected_sentence(&self) -> String {
         let ends = match self.expected_end {
             Some((middle, most)) => {
-                format!("ends within {} (typically; {} at most)", percent(middle), percent(most))
+                format!("ends within {} (median; {} at most)", percent(middle), percent(most))
             }
-            None => "ends: nobody knows".into(),
+            None => "unknown ends".into(),
         };
         let (middle, most) = self.expected_wait;
         format!(
-            "predictions from such recordings came out with {ends}, waiting within {} ({} at most)",
+            "predictions from such recordings had {ends}, waiting within {} ({} at most)",
             percent(middle),
             percent(most)
         )

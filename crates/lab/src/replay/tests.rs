@@ -1,4 +1,4 @@
-//! What a user is told about a replay.
+//! Tests of the notes about a replay.
 
 use super::*;
 use schedlab_core::{Event, Observer};
@@ -6,19 +6,19 @@ use schedlab_replay::TraceBuilder;
 use schedlab_trace::read::Trace as Recording;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The letters of the messages about a trace in text, and whether a replay hangs.
+/// Letters of the notes about a trace in text, and whether a replay hangs.
 fn letters(text: &str, change: impl FnOnce(&mut Replay)) -> (String, bool) {
     let mut books = TraceBuilder::new();
-    let recording = Recording::of_bytes(text.as_bytes().to_vec()).expect("it is a trace");
-    recording.read(&mut books).expect("it can be read");
+    let recording = Recording::of_bytes(text.as_bytes().to_vec()).expect("the text is a trace");
+    recording.read(&mut books).expect("the trace is readable");
     let mut replay = Replay { seeds: 2, ..Replay::new("t") };
     change(&mut replay);
     let prepared = replay.prepare(books.into_trace()).unwrap_or_else(|error| panic!("{error}"));
-    let answer = prepared.answer(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"));
+    let answer = prepared.run(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"));
     (answer.messages.iter().map(|message| message.code).collect(), answer.hangs)
 }
 
-/// Two tasks on one CPU, of which one sleeps; `flags`: in what context the timer's wakeup is.
+/// Two tasks on one CPU, of which one sleeps. `flags`: context of the timer's wakeup.
 fn trace(flags: &str, prio: u32) -> String {
     format!(
         "\
@@ -35,8 +35,8 @@ b-2 [000] {flags} 1.050000: sched_switch: prev_comm=b prev_pid=2 prev_prio=120 p
 #[test]
 fn messages_say_what_was_guessed_and_assumed() {
     let plain = trace("d.h2.", 120);
-    let (said, hangs) = letters(&plain, |_| {});
-    assert!(said.starts_with("AC") && !hangs, "{said}");
+    let (codes, hangs) = letters(&plain, |_| {});
+    assert!(codes.starts_with("AC") && !hangs, "{codes}");
     let groups = |it: &mut Replay| {
         it.groups = Some(Source { file: "g".into(), text: "/x cpu.weight=50\na /x\n".into() });
     };
@@ -58,12 +58,12 @@ fn messages_say_what_was_guessed_and_assumed() {
 #[test]
 fn a_run_that_is_stopped_early_is_told() {
     let early = |it: &mut Replay| it.limit_ns = Some(20_000_000);
-    let (said, hangs) = letters(&trace("d.h2.", 120), early);
-    assert!(said.contains('L') && !hangs, "{said}");
+    let (codes, hangs) = letters(&trace("d.h2.", 120), early);
+    assert!(codes.contains('L') && !hangs, "{codes}");
 }
 
-/// Two CPUs; times in ms. `w` wakes `p` at 1, and works on. `p` computes for 20 ms, and is kept
-/// from its CPU for 40 ms of that by `x`; then it waits for `w`, which wakes it again at 90.
+/// Two CPUs; times in ms. `w` wakes `p` at 1, and continues. `p` computes for 20 ms, and `x` keeps
+/// it from its CPU for 40 ms of that time. Then `p` waits for `w`, which wakes it again at 90.
 fn overtaken() -> String {
     let mut text = String::new();
     let mut line = |cpu: u32, ms: u64, who: (&str, u32), body: String| {
@@ -97,8 +97,9 @@ fn overtaken() -> String {
     text
 }
 
-/// Whose inputs were not visible is told, if it runs ahead: `p` has its 20 ms at once under a
-/// real-time policy, and `w` has not come half as far then as when it was recorded.
+/// A task whose inputs were not visible is reported if it runs ahead: `p` has its 20 ms at once
+/// under a real-time policy, and `w` has not progressed half as far by then as when it was
+/// recorded.
 #[test]
 fn who_runs_ahead_is_told() {
     let text = overtaken();
@@ -106,30 +107,32 @@ fn who_runs_ahead_is_told() {
         it.changes = vec!["chrt p fifo 10".into()];
     };
     assert!(letters(&text, first).0.contains('H'));
-    let said = |change: &str| {
+    let replayed = |change: &str| {
         let mut books = TraceBuilder::new();
-        let recording = Recording::of_bytes(text.clone().into_bytes()).expect("it is a trace");
-        recording.read(&mut books).expect("it can be read");
+        let recording =
+            Recording::of_bytes(text.clone().into_bytes()).expect("the text is a trace");
+        recording.read(&mut books).expect("the trace is readable");
         let replay =
             Replay { changes: vec![change.into()], seeds: 1, explain: true, ..Replay::new("t") };
         let prepared = replay.prepare(books.into_trace()).unwrap_or_else(|error| panic!("{error}"));
-        prepared.answer(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"))
+        prepared.run(NonZeroUsize::MIN).unwrap_or_else(|error| panic!("{error}"))
     };
-    let ahead = said("chrt p fifo 10");
-    let message = ahead.messages.iter().find(|message| message.code == 'H').expect("it is told");
+    let ahead = replayed("chrt p fifo 10");
+    let message =
+        ahead.messages.iter().find(|message| message.code == 'H').expect("the note exists");
     assert!(message.text.starts_with("p runs ahead of w in the replay"), "{}", message.text);
-    // Behind whom `p` waited no longer: a figure of nobody is no figure.
-    let p = ahead.groups.iter().position(|group| group.name == "p").expect("it is there");
+    // `p` no longer waited behind a task, so there is no figure.
+    let p = ahead.groups.iter().position(|group| group.name == "p").expect("the group exists");
     let waits = |column: usize| -> f64 {
         let rows = ahead.columns[column].behind.iter().filter(|row| row.group == p);
         rows.map(|row| row.wait.median).sum()
     };
     assert_eq!(waits(2), 0.0, "{:?} {:?}", ahead.columns[2].behind, ahead.columns[2].groups[p]);
     assert_eq!(waits(1), ahead.columns[1].groups[p].wait.median);
-    // Who is asleep when all is stopped is told, with whom it waits for.
-    let (said_then, hangs) = letters(&text, |it| it.limit_ns = Some(70_000_000));
-    assert!(said_then.contains('L') && hangs, "{said_then}");
-    // Without `x`, that is where both have a CPU for themselves, nobody runs ahead.
+    // A task that is asleep when the run is stopped is reported, with the task for which it waits.
+    let (codes_then, hangs) = letters(&text, |it| it.limit_ns = Some(70_000_000));
+    assert!(codes_then.contains('L') && hangs, "{codes_then}");
+    // Without `x`, both have a CPU to themselves and none runs ahead.
     let of_x = |line: &&str| [" 1.011", " 1.051", " 1.130"].iter().any(|at| line.contains(at));
     let idle = |line: &str| {
         line.replace("x-3", "swapper-0")
@@ -137,12 +140,12 @@ fn who_runs_ahead_is_told() {
             .replace("_pid=3 ", "_pid=0 ")
     };
     let alone: Vec<String> = text.lines().filter(|line| !of_x(line)).map(idle).collect();
-    let (said, _) = letters(&(alone.join("\n") + "\n"), first);
-    assert!(!said.contains('H'), "{said}");
+    let (codes, _) = letters(&(alone.join("\n") + "\n"), first);
+    assert!(!codes.contains('H'), "{codes}");
 }
 
-/// A task that had more to do when the recording ended, and is done with what is known before; and
-/// one of which the replay is not the recording.
+/// One task had more work when the recording ended, and completes the known work earlier. The
+/// replay of another differs from the recording.
 #[test]
 fn what_ends_too_early_and_what_cannot_be_trusted_is_told() {
     let mut text = String::new();
@@ -161,7 +164,7 @@ fn what_ends_too_early_and_what_cannot_be_trusted_is_told() {
         };
         format!("sched_switch: {} prev_state={state} ==> {}", of("prev", prev), of("next", next))
     };
-    // `b` waits for 900 ms although CPU 1 is idle: no scheduler would do that. `c` is cut in a
+    // `b` waits for 900 ms although CPU 1 is idle, which no scheduler would allow. `c` is cut in a
     // burst of 15 ms, and has waited long before it.
     line(0, 0, "<idle>-0", &switch("idle", "R", "a"));
     line(0, 1, "a-1", "sched_waking: comm=b pid=2 prio=120 target_cpu=000");
@@ -169,20 +172,21 @@ fn what_ends_too_early_and_what_cannot_be_trusted_is_told() {
     line(0, 900, "a-1", &switch("a", "Z", "b"));
     line(0, 980, "b-2", &switch("b", "Z", "c"));
     line(1, 995, "<idle>-0", "sched_waking: comm=d pid=7 prio=120 target_cpu=001");
-    let (said, hangs) = letters(&text, |_| {});
-    assert!(said.contains('X') && said.contains('P') && !hangs, "{said}");
+    let (codes, hangs) = letters(&text, |_| {});
+    assert!(codes.contains('X') && codes.contains('P') && !hangs, "{codes}");
 }
 
-/// What is not there cannot be replayed; the message names the command that records it.
+/// A trace without switches or wakeups cannot be replayed. The message names the command that
+/// records it.
 #[test]
 fn what_cannot_be_replayed_is_refused() {
     let refused = |lines: &[&str]| {
         let mut books = TraceBuilder::new();
         let text = lines.join("\n") + "\n";
-        let recording = Recording::of_bytes(text.into_bytes()).expect("it is a trace");
+        let recording = Recording::of_bytes(text.into_bytes()).expect("the text is a trace");
         match recording.read(&mut books) {
             Ok(_) => match Replay::new("t").prepare(books.into_trace()) {
-                Ok(_) => panic!("there is nothing to be replayed"),
+                Ok(_) => panic!("there is nothing to replay"),
                 Err(error) => error.to_string(),
             },
             Err(error) => error.to_string(),
@@ -193,12 +197,15 @@ fn what_cannot_be_replayed_is_refused() {
     let wakeups: Vec<&str> = all.iter().copied().filter(|line| line.contains("waking")).collect();
     let switches: Vec<&str> = all.iter().copied().filter(|line| !line.contains("waking")).collect();
     for lines in [&all[..1], &wakeups, &switches] {
-        let said = refused(lines);
-        assert!(said.contains("sched_waking") && said.contains("perf sched record"), "{said}");
+        let message = refused(lines);
+        assert!(
+            message.contains("sched_waking") && message.contains("perf sched record"),
+            "{message}"
+        );
     }
 }
 
-/// Counts runs and events, and ends its run at the event of this number.
+/// Counts runs and events, and ends its run at the event with this number.
 struct Impatient<'a> {
     events: &'a AtomicU64,
     end_at: u64,
@@ -215,8 +222,9 @@ impl Observer for Impatient<'_> {
 #[test]
 fn an_observer_may_end_the_answer_in_the_midst_of_a_run() {
     let mut books = TraceBuilder::new();
-    let recording = Recording::of_bytes(trace("d.h2.", 120).into_bytes()).expect("it is a trace");
-    recording.read(&mut books).expect("it can be read");
+    let recording =
+        Recording::of_bytes(trace("d.h2.", 120).into_bytes()).expect("the text is a trace");
+    recording.read(&mut books).expect("the trace is readable");
     let replay = Replay { seeds: 3, ..Replay::new("t") };
     let prepared = replay.prepare(books.into_trace()).unwrap_or_else(|error| panic!("{error}"));
     let (runs, events) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -227,13 +235,13 @@ fn an_observer_may_end_the_answer_in_the_midst_of_a_run() {
             runs.fetch_add(1, Ordering::Relaxed);
             Impatient { events: &events, end_at }
         };
-        prepared.answer_observed(NonZeroUsize::new(threads).expect("it is not 0"), observer)
+        prepared.run_observed(NonZeroUsize::new(threads).expect("the count is not 0"), observer)
     };
-    // Who ends nothing changes nothing.
-    assert_eq!(answer(2, u64::MAX).ok(), prepared.answer(NonZeroUsize::MIN).ok());
+    // An observer that does not end runs changes nothing.
+    assert_eq!(answer(2, u64::MAX).ok(), prepared.run(NonZeroUsize::MIN).ok());
     assert_eq!(runs.load(Ordering::Relaxed), 3);
     let all = events.load(Ordering::Relaxed);
-    // In the midst of the second run: there is no third.
+    // It ends the second run; there is no third.
     let error = answer(1, all / 2).err().map(|error| error.to_string());
     assert!(error.as_ref().is_some_and(|error| error.contains("enough")), "{error:?}");
     assert_eq!(runs.load(Ordering::Relaxed), 2);

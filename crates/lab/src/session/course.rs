@@ -1,5 +1,4 @@
-//! The course of a session: what happens to the machine from outside while it runs, and where the
-//! run ends.
+//! The course of a session: actions on the machine during the run, and the end of the run.
 
 use super::Simulated;
 use schedlab_bench::{End, Findings, Prepared};
@@ -10,7 +9,7 @@ use schedlab_workload::timetable::{Drive, Outcome};
 use schedlab_workload::{Error, GroupPlan, Reason, Timetable};
 use std::collections::VecDeque;
 
-/// What drives a session.
+/// Drives a session.
 pub(crate) enum Course {
     /// A workload with a timetable.
     Workload(WorkloadCourse),
@@ -22,10 +21,10 @@ pub(crate) enum Course {
 pub(crate) struct WorkloadCourse {
     pub timetable: Timetable,
     pub drive: Drive,
-    /// The groups, and the number of each.
+    /// The groups, and their numbers.
     pub groups: GroupPlan,
     pub ids: Vec<GroupId>,
-    /// Whether something limits the run's time. Without a limit a deadlock is an error.
+    /// Whether the run has a time limit. Without a limit a deadlock is an error.
     pub is_limited: bool,
     /// Maximum number of lines kept of rt-app's log.
     pub log_lines: usize,
@@ -33,7 +32,7 @@ pub(crate) struct WorkloadCourse {
 
 /// Course of a benchmark.
 pub(crate) struct BenchmarkCourse {
-    /// Parts that are ended at a time of their own, ns, ascending.
+    /// Parts that end at times of their own, ns, ascending.
     deadlines: VecDeque<(u64, PartId)>,
     finish: Box<dyn FnOnce(&End<'_>) -> Findings>,
 }
@@ -53,14 +52,14 @@ impl Course {
 }
 
 impl WorkloadCourse {
-    /// Ends the run at `until_ns`, which the observers are notified of.
+    /// Ends the run at `until_ns`, and notifies the observers.
     pub fn end(self, machine: &mut Simulated<'_>, until_ns: u64) -> Result<Outcome, Error> {
         self.drive.finish(&self.timetable, machine, until_ns)
     }
 }
 
 impl BenchmarkCourse {
-    /// The course of a benchmark of which nothing has run yet.
+    /// The course of a benchmark, before its first event.
     pub fn new(prepared: Prepared, deadlines: Vec<(u64, PartId)>) -> BenchmarkCourse {
         BenchmarkCourse { deadlines: deadlines.into(), finish: prepared.finish }
     }
@@ -75,7 +74,7 @@ impl BenchmarkCourse {
                 end => return Ok(end),
             }
             for task in machine.workload().living(part) {
-                // A task that has ended since cannot be killed again.
+                // A task that has ended in the meantime cannot be killed again.
                 let _ = machine.act(&Action::Kill(task));
             }
             self.deadlines.pop_front();
@@ -83,7 +82,7 @@ impl BenchmarkCourse {
         machine.run_to(until_ns)
     }
 
-    /// Ends the run, which the observers are notified of, and sums up.
+    /// Ends the run, notifies the observers, and summarises the findings.
     pub fn end(self, machine: &mut Simulated<'_>) -> Findings {
         let now_ns = machine.now_ns();
         machine.observer_mut().on(now_ns, Event::Finished);

@@ -40,13 +40,13 @@ pub(super) fn end(mut session: Session<'_>, until_ns: u64) -> Result<Run, Error>
                 let end_s = machine.now_ns() as f64 / 1e9;
                 let lines = outcome.undone.join("`, `");
                 warnings.push(format!(
-                    "all was over at {end_s:.6} s, so this was never done: `{lines}`"
+                    "the run ended at {end_s:.6} s, before these actions: `{lines}`"
                 ));
             }
             if outcome.end == RunEnd::Stuck {
                 let waits = waits_of_workload(&machine);
-                // Stopped or frozen tasks that nothing lets go on are what the timetable asks for.
-                // Tasks that wait without end are an error.
+                // Stopped or frozen tasks without an action that continues them are what the
+                // timetable requests. Tasks that wait indefinitely are an error.
                 if !is_limited && !machine.workload().wait_graph().waiting.is_empty() {
                     deadlock = Some(waits.clone());
                 }
@@ -79,7 +79,7 @@ pub(super) fn end(mut session: Session<'_>, until_ns: u64) -> Result<Run, Error>
     if measures.is_over() {
         let most = measures.recorded_most;
         warnings.push(format!(
-            "who ran when was not recorded: that would be more than {most} slices; shorten the run \
+            "slices were not recorded: there would be more than {most}; shorten the run \
              (--duration), or for a timeline the window (--from, --to)"
         ));
     }
@@ -217,10 +217,10 @@ fn refusals_of_timetable(outcome: &timetable::Outcome) -> Option<String> {
         0 => {}
         more => lines.push(format!("and {more} more")),
     }
-    Some(format!("not all of the timetable could be done:\n  {}", lines.join("\n  ")))
+    Some(format!("some actions of the timetable were refused:\n  {}", lines.join("\n  ")))
 }
 
-/// What the tasks of a stuck workload wait for, and which are stopped or frozen.
+/// Describes what the tasks of a stuck workload wait for, and which tasks are stopped or frozen.
 fn waits_of_workload(machine: &Simulated<'_>) -> String {
     let is_held =
         |&task: &TaskId| matches!(machine.task_state(task), TaskState::Stopped | TaskState::Frozen);
@@ -233,11 +233,11 @@ fn waits_of_workload(machine: &Simulated<'_>) -> String {
     if held.is_empty() {
         return waits.to_string();
     }
-    let held = format!("nobody lets these go on: {}", held.join(", "));
+    let held = format!("no action continues these: {}", held.join(", "));
     if waits.waiting.is_empty() { held } else { format!("{held}; {waits}") }
 }
 
-/// What the programs of a stuck benchmark wait for.
+/// Describes what the programs of a stuck benchmark wait for.
 fn waits_of_benchmark(kernel: &Kernel, now_ns: u64) -> String {
     /// Maximum number of waiting programs that are listed.
     const MOST: usize = 5;

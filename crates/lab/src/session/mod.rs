@@ -31,7 +31,7 @@ use schedlab_workload::programs::Kernel;
 /// The machine of every session.
 pub(crate) type Simulated<'o> = Machine<Box<dyn Scheduler>, Kernel, Observers<'o>>;
 
-/// A run that advances step by step. `'o` is how long its observer lives.
+/// A run that advances step by step. `'o` is the lifetime of its observer.
 pub struct Session<'o> {
     machine: Simulated<'o>,
     course: Course,
@@ -41,11 +41,11 @@ pub struct Session<'o> {
     limit_ns: u64,
     /// How the run ended. `None`: it can advance.
     end: Option<RunEnd>,
-    /// What is set for this scheduler alone, for the report.
+    /// Settings of this scheduler alone, for the report.
     set: Vec<SettingRow>,
     /// Names and keys of threads for the report, by thread key.
     renamed: Option<Renaming>,
-    /// What the machine had counted when the lead was over.
+    /// Counts of the machine at the end of the lead.
     before: Counts,
 }
 
@@ -53,7 +53,7 @@ pub struct Session<'o> {
 pub(crate) type Renaming = Box<dyn Fn(&str) -> (String, String)>;
 
 impl<'o> Session<'o> {
-    /// A session of `machine`, of which nothing has run yet.
+    /// A session of `machine`, before its first event.
     pub(crate) fn new(
         machine: Simulated<'o>,
         course: Course,
@@ -100,7 +100,7 @@ impl<'o> Session<'o> {
         self
     }
 
-    /// Lets the report name what is set for this scheduler alone.
+    /// Lets the report list the settings of this scheduler alone.
     pub(crate) fn described_as(mut self, set: Vec<SettingRow>) -> Session<'o> {
         self.set = set;
         self
@@ -154,7 +154,7 @@ impl<'o> Session<'o> {
     /// Runs to the end and reports on the run.
     ///
     /// # Errors
-    /// How the run ended badly.
+    /// The run failed.
     pub fn finish(self) -> Result<Run, Error> {
         let limit_ns = self.limit_ns;
         self.end_at(limit_ns)
@@ -163,7 +163,7 @@ impl<'o> Session<'o> {
     /// Ends the run at the current time and reports on it.
     ///
     /// # Errors
-    /// How the run ended badly.
+    /// The run failed.
     pub fn stop(self) -> Result<Run, Error> {
         let now_ns = self.machine.now_ns();
         self.end_at(now_ns)
@@ -187,8 +187,7 @@ impl<'o> Session<'o> {
         Ok(())
     }
 
-    /// Marks the current time as the end of the lead: what was counted before is left out of the
-    /// report.
+    /// Marks the current time as the end of the lead. Earlier counts are left out of the report.
     pub(crate) fn end_lead(&mut self) {
         self.before = self.machine.counts();
     }
@@ -246,13 +245,14 @@ impl<'o> Session<'o> {
         self.machine.act(action)
     }
 
-    /// The task that `cpu` would run if it rescheduled at `at_ns`, and the grounds of that decision.
-    /// The session cannot advance afterwards: the decision has changed the scheduler's state.
+    /// The task that `cpu` would run if it rescheduled at `at_ns`, and the grounds of that
+    /// decision. The session cannot advance afterwards: the decision has changed the scheduler's
+    /// state.
     pub(crate) fn would_pick(&mut self, cpu: CpuId, at_ns: u64) -> (Option<TaskId>, Vec<Account>) {
         self.machine.would_pick(cpu, at_ns)
     }
 
-    /// The machine as it is now.
+    /// The current state of the machine.
     pub fn snapshot(&self) -> Snapshot {
         let groups: Vec<(GroupId, String)> = match &self.course {
             Course::Workload(course) => {

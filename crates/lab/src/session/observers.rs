@@ -15,8 +15,8 @@ use schedlab_workload::programs::Kernel;
 /// Everything that observes a session.
 #[derive(Default)]
 pub struct Observers<'o> {
-    /// Virtual time that passes before the observed run begins, ns. Events of that time are reported
-    /// at 0.
+    /// Virtual time that passes before the observed run begins, ns. Events of that time are
+    /// reported at time 0.
     pub(crate) lead_ns: u64,
     /// Measures for the report. `None`: the session has no report.
     pub(crate) measures: Option<Measures>,

@@ -1,9 +1,9 @@
-//! A benchmark with every one of some values, under every one of some schedulers, with every one of
-//! some seeds: [`Sweep`].
+//! A benchmark with several values of its parameters, under several schedulers, with several seeds:
+//! [`Sweep`].
 //!
-//! The runs do not depend on each other: they are made on as many threads as one likes, in any
-//! order, and in several goes (the [`Results`] file keeps what is done); what is reported is the
-//! same, byte for byte.
+//! The runs are independent. They can be made on any number of threads, in any order, and in
+//! several sessions (the [`Results`] file keeps finished runs). The report is the same, byte for
+//! byte.
 
 mod results;
 #[cfg(test)]
@@ -24,35 +24,34 @@ use schedlab_report::data::{EndState, TunableValue};
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
-/// More runs than this are refused: all their results are held until the last is there.
+/// Maximum number of runs. All results are kept until the last run is over.
 const RUNS_MAX: usize = 100_000;
 
-/// A benchmark and all that it is to be run with. The parts are private where they must fit each
-/// other.
+/// A benchmark and everything that varies. Fields are private where they must be consistent.
 pub struct Sweep {
-    /// What all runs have in common; its values, seed and tunables are replaced.
+    /// Common part of all runs. Its values, seed and tunables are replaced.
     bench: Bench,
-    /// What takes several values, in the order given: the first changes last.
+    /// Parameters with several values, in the given order. The first changes last.
     swept: Vec<(Cow<'static, str>, Vec<Value>)>,
-    /// Who runs it, with the tunables to set.
+    /// Schedulers, with the tunables to set.
     choices: Vec<(Choice, Vec<(String, i64)>)>,
     seeds: Vec<u64>,
-    /// What holds besides what is swept.
+    /// Values of the parameters that do not vary.
     first: Values,
 }
 
-/// Why a sweep came to nothing.
+/// Reason why a sweep failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// There are too many.
+    /// There are too many runs.
     #[error("{0} runs are more than {RUNS_MAX}; give fewer values")]
     TooMany(usize),
     /// One of the runs failed.
     #[error("{run}: {error}")]
     Run {
-        /// Which.
+        /// Description of the run.
         run: String,
-        /// Why.
+        /// The error.
         error: Error,
     },
     /// Its results could not be saved.
@@ -65,7 +64,7 @@ pub enum SweepError {
 
 /// One run of a sweep.
 struct Run<'a> {
-    /// Which choice of values.
+    /// Number of the combination of values.
     combination: usize,
     choice: &'a Choice,
     tunables: &'a [(String, i64)],
@@ -73,8 +72,8 @@ struct Run<'a> {
 }
 
 impl Sweep {
-    /// `bench` with each of the values that the parameters in `given` have (at least one each),
-    /// with `repeats` seeds from its own on. It has no schedulers yet.
+    /// A sweep of `bench` over the values of the parameters in `given` (at least one each), with
+    /// `repeats` seeds from its own seed on. It has no schedulers yet.
     ///
     /// # Errors
     /// There are too many values.
@@ -110,13 +109,13 @@ impl Sweep {
         Ok(Sweep { bench, swept, choices: vec![], seeds, first })
     }
 
-    /// How many choices of values there are, each for all schedulers and seeds.
+    /// Number of combinations of values. Each is run under all schedulers with all seeds.
     fn combinations(&self) -> usize {
         self.swept.iter().map(|(_, values)| values.len()).product()
     }
 
-    /// One of them: the first of what is swept changes last. (A mix has hundreds of values: they
-    /// are not all kept at once.)
+    /// The values of a combination. The first swept parameter changes last. (A mix has hundreds of
+    /// values, so the combinations are not stored.)
     fn values(&self, combination: usize) -> Values {
         let mut values = self.first.clone();
         let mut rest = combination;
@@ -127,20 +126,21 @@ impl Sweep {
         values
     }
 
-    /// About how many tasks the largest of its runs has at once, if they may be very many.
+    /// Approximate number of simultaneous tasks in the largest of its runs, if it may be very
+    /// large.
     pub fn tasks_at_once(&self) -> u64 {
         let tasks = |number| self.bench.benchmark.tasks(&self.values(number));
         (0..self.combinations()).map(tasks).max().unwrap_or(0)
     }
 
-    /// Why `choice` cannot run all of it; none: it can.
+    /// Reason why `choice` cannot run the whole sweep. `None`: it can.
     pub fn refuses(&self, choice: &Choice) -> Option<String> {
         let with = |values| Bench { values, ..self.bench.clone() };
         let mut asked = vec![];
         for needs in
             (0..self.combinations()).map(|combination| with(self.values(combination)).needs())
         {
-            // Most ask for the same.
+            // Most combinations have the same needs.
             if asked.contains(&needs) {
                 continue;
             }
@@ -152,7 +152,7 @@ impl Sweep {
         None
     }
 
-    /// Also under `choice`, which does not refuse it, with `tunables` set.
+    /// Adds a scheduler, which does not refuse the sweep, with tunables to set.
     ///
     /// # Errors
     /// There are too many runs.
@@ -165,19 +165,19 @@ impl Sweep {
         Ok(())
     }
 
-    /// What all runs have in common.
+    /// Common part of all runs.
     pub fn bench(&self) -> &Bench {
         &self.bench
     }
 
-    /// Its first run: the first of all values, the first seed. Nothing is set for a scheduler.
+    /// The first run: the first of all values, the first seed. No scheduler settings are made.
     pub fn first(&self) -> Bench {
         let mut bench = Bench { values: self.values(0), ..self.bench.clone() };
         bench.config.seed = self.seeds.first().copied();
         bench
     }
 
-    /// Whether there is anything to draw a curve over.
+    /// Whether a parameter has several values, so that a curve can be drawn.
     pub fn has_axis(&self) -> bool {
         !self.swept.is_empty()
     }
@@ -198,7 +198,7 @@ impl Sweep {
         runs
     }
 
-    /// How many runs there are to make: those that `results` has not.
+    /// Number of runs to make: those that `results` lacks.
     pub fn to_do(&self, results: Option<&Results>) -> usize {
         self.runs()
             .iter()
@@ -206,13 +206,14 @@ impl Sweep {
             .count()
     }
 
-    /// Makes all runs that `results` has not on `threads` threads, and saves each there when it is
-    /// done; `done` is called then, from any of the threads. A run that fails
-    /// ([`EndState::Failed`], with the reason as its warning) does not take the others along, and
-    /// is not saved.
+    /// Makes all runs that `results` lacks on `threads` threads, and saves each when it is
+    /// finished. Then it calls `done`, from any of the threads. A run that fails
+    /// ([`EndState::Failed`], with the reason as its warning) does not affect the others, and is
+    /// not saved.
     ///
     /// # Errors
-    /// If all fail: why the first does, in their own order. If results cannot be saved.
+    /// All runs fail (the error is that of the first one, in their order), or results cannot be
+    /// saved.
     pub fn run(
         &self,
         threads: NonZeroUsize,
@@ -293,7 +294,7 @@ impl Sweep {
         session.finish().map(|ran| row(run.seed, ran)).map_err(failed)
     }
 
-    /// The key of a run in a results file: what no other run has.
+    /// Key of a run in a results file, unique among all runs.
     fn key(&self, run: &Run<'_>) -> String {
         let values = self.values(run.combination);
         let values: Vec<String> =
@@ -303,7 +304,7 @@ impl Sweep {
         format!("{} [{}] seed {} {}", run.choice, tunables.join(" "), run.seed, values.join(" "))
     }
 
-    /// A run as messages name it.
+    /// Description of a run in messages.
     fn describe(&self, run: &Run<'_>) -> String {
         let mut text = run.choice.to_string();
         let set = self.values(run.combination);
@@ -371,7 +372,7 @@ fn json(value: &Value) -> serde_json::Value {
     }
 }
 
-/// What stands for a run that came to nothing.
+/// Row of a run that failed.
 fn failed_row(seed: u64, error: &SweepError) -> BenchRow {
     BenchRow {
         seed,
@@ -391,7 +392,7 @@ fn row(seed: u64, ran: crate::run::Run) -> BenchRow {
         better: figure.better,
         value: figure.value,
     };
-    // What is infinite or no number at all has no value.
+    // Infinite figures, and figures that are not numbers, have no value.
     let figures = ran.findings.figures.into_iter().filter(|figure| figure.value.is_finite());
     BenchRow {
         seed,

@@ -1,9 +1,10 @@
-//! The results of a sweep in a file, a run a line, written as soon as each is done: [`Results`].
+//! Results of a sweep in a file, one run a line, written as soon as the run is finished:
+//! [`Results`].
 //!
-//! The first line holds what all runs have in common ([`Header`]); a file with another one is
+//! The first line holds the common part of all runs ([`Header`]). A file with another first line is
 //! refused. Each further line holds the key of its run, and its result. A line that was cut off
-//! when the program was stopped is dropped. A file may have runs that the sweep has not: a sweep
-//! can be widened.
+//! when the program was stopped is dropped. A file may have runs that the sweep lacks, so that a
+//! sweep can be changed.
 
 use super::Sweep;
 use schedlab_report::bench::BenchRow;
@@ -14,17 +15,17 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// The name of the form and its version.
+/// Name and version of the form.
 const SCHEMA: &str = "schedlab-bench-results/1";
 
-/// What all runs of a file have in common.
+/// Common part of all runs of a file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Header {
     schema: String,
     /// Version of the program, as exact as the caller knows it.
     program: String,
     benchmark: String,
-    /// The machine's name, and a number made of all that is known of it.
+    /// Name of the machine, and a fingerprint of its description.
     machine: String,
     cpus: u32,
     hz: Option<u32>,
@@ -44,50 +45,50 @@ pub struct Results {
     file: Mutex<File>,
 }
 
-/// Why there are no results in a file, or none can be put there.
+/// Reason why results cannot be read from a file, or written to it.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("{name}: {error}")]
     File {
-        /// Which.
+        /// Name of the file.
         name: String,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// It is there already.
-    #[error("{0} is there already; go on with it by --resume, or remove it")]
+    /// The file exists already.
+    #[error("{0} exists already; continue it with --resume, or remove it")]
     Exists(String),
-    /// It is not of this form; where.
-    #[error("{name}: line {line}: this is no result of a sweep")]
+    /// The file does not have this form.
+    #[error("{name}: line {line}: this is not a result of a sweep")]
     Form {
-        /// Which.
+        /// Name of the file.
         name: String,
-        /// Where.
+        /// Number of the line.
         line: usize,
     },
-    /// It is of another sweep.
+    /// The file belongs to another sweep.
     #[error("{name} has the results of another sweep: its {what} is {theirs}, not {ours}")]
     Other {
-        /// Which.
+        /// Name of the file.
         name: String,
-        /// What differs.
+        /// Name of the property that differs.
         what: &'static str,
-        /// What it is there.
+        /// Its value in the file.
         theirs: String,
-        /// What it is here.
+        /// Its value in this sweep.
         ours: String,
     },
 }
 
 /// Whether `bytes` are the beginning of a first line that was being written when the program was
-/// stopped: nothing else is written over.
+/// stopped. Only such a file is overwritten.
 fn is_cut_header(bytes: &[u8]) -> bool {
     let head = format!("{{\"schema\":\"{SCHEMA}\"");
     bytes.starts_with(head.as_bytes()) || head.as_bytes().starts_with(bytes)
 }
 
-/// A number made of all of `bytes` (FNV-1a, 64 bits).
+/// Hash of `bytes` (FNV-1a, 64 bits).
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -119,7 +120,7 @@ impl Header {
         }
     }
 
-    /// In what `other` differs, and how.
+    /// The first property in which `other` differs, with both values.
     fn difference(&self, other: &Header) -> Option<(&'static str, String, String)> {
         let optional =
             |value: Option<u64>| value.map_or("not set".into(), |value| value.to_string());
@@ -142,11 +143,11 @@ impl Header {
     }
 }
 
-/// The runs of `sweep`, by the version `program` of this program, that are finished in what was
-/// read from the file `name`: how many of its bytes are whole lines, and how many runs there are.
+/// Reads the finished runs of `sweep` from the contents of the file `name`. `program` is the
+/// version of this program. Returns the number of bytes in complete lines, and the number of runs.
 ///
 /// # Errors
-/// It is not of this form, or of another sweep.
+/// The file does not have this form, or belongs to another sweep.
 pub fn read_finished(
     name: &str,
     bytes: &[u8],
@@ -162,7 +163,7 @@ fn finished_runs(
     bytes: &[u8],
     ours: &Header,
 ) -> Result<(usize, BTreeMap<String, BenchRow>), ResultsError> {
-    // What stands behind the last line's end was being written when the program was stopped.
+    // Bytes behind the end of the last line were being written when the program was stopped.
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
     let form = |line| ResultsError::Form { name: name.into(), line };
     let text = std::str::from_utf8(&bytes[..whole]).map_err(|_| form(1))?;
@@ -184,10 +185,11 @@ fn finished_runs(
 }
 
 impl Results {
-    /// A new file at `path` for the results of `sweep`, by the version `program` of this program.
+    /// Creates a file at `path` for the results of `sweep`. `program` is the version of this
+    /// program.
     ///
     /// # Errors
-    /// It is there already, or cannot be written.
+    /// The file exists already, or cannot be written.
     pub fn create(path: &Path, sweep: &Sweep, program: &str) -> Result<Results, ResultsError> {
         let name = path.display().to_string();
         let file = OpenOptions::new().write(true).create_new(true).open(path);
@@ -200,11 +202,11 @@ impl Results {
         Ok(results)
     }
 
-    /// The file at `path` with what is finished of `sweep`, by the version `program` of this
-    /// program; more is added to it.
+    /// Opens the file at `path` with the finished runs of `sweep`, to add more. `program` is the
+    /// version of this program.
     ///
     /// # Errors
-    /// It cannot be read, or is of another sweep.
+    /// The file cannot be read, or belongs to another sweep.
     pub fn resume(path: &Path, sweep: &Sweep, program: &str) -> Result<Results, ResultsError> {
         let name = path.display().to_string();
         let failed = |error| ResultsError::File { name: name.clone(), error };
@@ -227,17 +229,17 @@ impl Results {
         self.finished.contains_key(key)
     }
 
-    /// What came of it.
+    /// Result of a finished run.
     pub(super) fn get(&self, key: &str) -> Option<BenchRow> {
         self.finished.get(key).cloned()
     }
 
-    /// Adds a run that is finished.
+    /// Adds a finished run.
     pub(super) fn add(&self, key: &str, result: &BenchRow) -> Result<(), ResultsError> {
         self.write(&Line { run: key.into(), result: result.clone() })
     }
 
-    /// Writes a line at once, so that it is there whatever happens to the program next.
+    /// Writes a line immediately, so that it survives the end of the program.
     fn write(&self, line: &impl Serialize) -> Result<(), ResultsError> {
         let failed = |error| ResultsError::File { name: self.name.clone(), error };
         let mut bytes = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;

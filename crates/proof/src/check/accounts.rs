@@ -1,10 +1,10 @@
-//! CPU time, added up from what the machine tells, and what work was asked for.
+//! CPU time, added up from the machine's events, and the work that tasks request.
 
 use super::{Rule, Violation};
 use schedlab_core::{CpuId, Event, SchedAttr, TaskId};
 use schedlab_machine::{NewTask, Observer, Op, Workload};
 
-/// Adds up who had which CPU for how long.
+/// Adds up the CPU time of each task and CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Accounts {
     cpus: Vec<Cpu>,
@@ -22,7 +22,7 @@ struct Cpu {
 }
 
 impl Accounts {
-    /// Nothing has happened yet on `cpus` CPUs.
+    /// The accounts of `cpus` CPUs before a run.
     pub fn new(cpus: u32) -> Accounts {
         Accounts { cpus: vec![Cpu::default(); cpus as usize], ..Accounts::default() }
     }
@@ -32,7 +32,7 @@ impl Accounts {
         self.task_ns.get(task.index()).copied().unwrap_or(0)
     }
 
-    /// Time that CPUs were busy, ns, over all of them.
+    /// Total time that CPUs were busy, ns.
     pub fn busy_ns(&self) -> u64 {
         self.cpus.iter().map(|cpu| cpu.busy_ns).sum()
     }
@@ -53,12 +53,12 @@ impl Accounts {
         }
     }
 
-    /// After a run that ended at `now_ns`: does all time add up, and did every task get what it
-    /// asked for?
+    /// Checks after a run that ended at `now_ns` that all time adds up, and that every task got the
+    /// work that it requested.
     ///
     /// # Errors
-    /// What does not add up.
-    pub fn settle<W>(&self, now_ns: u64, asked: &Asked<W>) -> Result<(), Violation> {
+    /// Description of what does not add up.
+    pub fn settle<W>(&self, now_ns: u64, asked: &RequestedWork<W>) -> Result<(), Violation> {
         if let Some(violation) = &self.violation {
             return Err(violation.clone());
         }
@@ -66,26 +66,30 @@ impl Accounts {
         for (number, cpu) in self.cpus.iter().enumerate() {
             if cpu.busy_ns + cpu.idle_ns != now_ns {
                 let (busy_ns, idle_ns) = (cpu.busy_ns, cpu.idle_ns);
-                return Err(wrong(format!("busy for {busy_ns} ns and idle for {idle_ns}"))
-                    .on(CpuId(number as u32)));
+                return Err(wrong(format!(
+                    "CPUs were busy for {busy_ns} ns and idle for {idle_ns} ns"
+                ))
+                .on(CpuId(number as u32)));
             }
         }
         let of_tasks_ns: u64 = self.task_ns.iter().sum();
         let of_cpus_ns = self.busy_ns();
         if of_tasks_ns != of_cpus_ns {
             return Err(wrong(format!(
-                "tasks had {of_tasks_ns} ns, CPUs were busy for {of_cpus_ns}"
+                "tasks had {of_tasks_ns} ns of CPU time, CPUs were busy for {of_cpus_ns} ns"
             )));
         }
         for (number, asked) in asked.tasks.iter().enumerate() {
             let task = TaskId(number as u32);
             let (got_ns, asked_ns) = (self.task_ns(task), asked.asked_ns);
             if got_ns > asked_ns {
-                return Err(wrong(format!("it asked for {asked_ns} ns and had {got_ns}")).of(task));
+                return Err(
+                    wrong(format!("it requested {asked_ns} ns and had {got_ns} ns")).of(task)
+                );
             }
             if asked.ended && !asked.killed && got_ns < asked_ns {
                 return Err(wrong(format!(
-                    "it ended after {got_ns} ns of the {asked_ns} it asked for"
+                    "it ended after {got_ns} ns of the {asked_ns} ns that it requested"
                 ))
                 .of(task));
             }
@@ -123,9 +127,9 @@ impl Accounts {
     }
 }
 
-/// A workload of which is noted what work each task asks for.
+/// A workload that records the work that each task requests.
 #[derive(Clone, Debug)]
-pub struct Asked<W> {
+pub struct RequestedWork<W> {
     workload: W,
     tasks: Vec<Asking>,
 }
@@ -134,14 +138,14 @@ pub struct Asked<W> {
 struct Asking {
     asked_ns: u64,
     ended: bool,
-    /// Somebody killed it, so that it did not get what it asked for.
+    /// Whether the task was killed, so that it did not get the work that it requested.
     killed: bool,
 }
 
-impl<W> Asked<W> {
-    /// Listens to `workload`.
-    pub fn new(workload: W) -> Asked<W> {
-        Asked { workload, tasks: Vec::new() }
+impl<W> RequestedWork<W> {
+    /// Records the requests of `workload`.
+    pub fn new(workload: W) -> RequestedWork<W> {
+        RequestedWork { workload, tasks: Vec::new() }
     }
 
     /// The workload.
@@ -149,17 +153,17 @@ impl<W> Asked<W> {
         &self.workload
     }
 
-    /// After a run that gave everybody time enough: has every task ended that does not ask for
-    /// ever?
+    /// Checks after a run that gave all tasks enough time that every task without endless work has
+    /// ended.
     ///
     /// # Errors
-    /// Who has not.
-    pub fn nobody_lost(&self, now_ns: u64) -> Result<(), Violation> {
+    /// The first task that has not ended.
+    pub fn no_task_lost(&self, now_ns: u64) -> Result<(), Violation> {
         let lost = |task: &Asking| !task.ended && task.asked_ns < u64::MAX;
         match self.tasks.iter().position(lost) {
             None => Ok(()),
             Some(task) => {
-                let what = "it never came to its end, though there was time enough".into();
+                let what = "it never ended, although there was enough time".into();
                 Err(Violation::new(Rule::Lost, now_ns, what).of(TaskId(task as u32)))
             }
         }
@@ -183,13 +187,13 @@ impl<W> Asked<W> {
     }
 }
 
-impl<W: AsRef<K>, K> AsRef<K> for Asked<W> {
+impl<W: AsRef<K>, K> AsRef<K> for RequestedWork<W> {
     fn as_ref(&self) -> &K {
         self.workload.as_ref()
     }
 }
 
-impl<W: Workload> Workload for Asked<W> {
+impl<W: Workload> Workload for RequestedWork<W> {
     type Error = W::Error;
 
     fn initial_tasks(&mut self) -> Vec<NewTask> {

@@ -1,7 +1,6 @@
-//! A small sound scheduler, and the same with a fault built in: each check must find the fault that
-//! it is there for.
+//! A small sound scheduler, and variants of it with a fault: each check must find its fault.
 
-use super::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched};
+use super::{Accounts, Fingerprint, Limits, RequestedWork, Rule, Violation, Watched};
 use schedlab_core::{
     BlockReason, CpuId, CpuSet, Inspect, Load, Parent, Platform, Policy, Promises, SchedAttr,
     Scheduler, TaskAttr, TaskId, Waker,
@@ -10,7 +9,7 @@ use schedlab_lab::catch_panic;
 use schedlab_machine::{Config, Machine, NewTask, Op, Workload};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What is wrong with it.
+/// The fault of the scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     Sound,
@@ -18,27 +17,27 @@ pub enum Fault {
     RunsSleepers,
     /// Leaves a task that blocked on its CPU.
     KeepsBlocked,
-    /// Takes tasks from other CPUs without their leaving them.
+    /// Takes tasks from CPUs that they have not left.
     RunsTwice,
     IgnoresAffinity,
-    /// Takes no note of an affinity that changes.
+    /// Ignores changes of affinity.
     IgnoresNewAffinity,
-    /// Says that all tasks are on CPU 0.
+    /// Reports all tasks on CPU 0.
     WrongHome,
-    /// Tells of moves that it did not make.
+    /// Reports moves that it did not make.
     WrongMoves,
     IgnoresPolicy,
     /// Gives nothing to CPU 1.
     LeavesCpuIdle,
-    /// The newest task first.
+    /// Runs the newest task first.
     Starves,
     /// Forgets every seventh wakeup.
     LosesWakeups,
     AsksWithoutEnd,
     BadBooks,
-    /// Decides by something that is not part of the run.
+    /// Decides by state outside the run.
     Moody,
-    /// Twice the turn for every other task.
+    /// Gives every other task a double turn.
     Unfair,
     /// Lets the CPU idle at every tenth tick.
     TakesBreaks,
@@ -56,8 +55,8 @@ struct Task {
 
 type CpuIdOrNone = Option<CpuId>;
 
-/// One queue for all CPUs, the most urgent first, then the one that has waited longest; turns of 10
-/// ticks.
+/// A scheduler with one queue for all CPUs. The most urgent task comes first, then the one that has
+/// waited longest. Turns last 10 ticks.
 #[derive(Debug)]
 pub struct Double {
     fault: Fault,
@@ -120,7 +119,7 @@ impl Double {
         self.fault == Fault::IgnoresAffinity || self.tasks[task.index()].allowed.contains(cpu)
     }
 
-    /// Where the best of the queue stands for `cpu`.
+    /// Place of the best task for `cpu` in the queue.
     fn best(&self, cpu: CpuId) -> Option<usize> {
         let mut best: Option<usize> = None;
         for (place, &task) in self.queue.iter().enumerate() {
@@ -212,7 +211,7 @@ impl Scheduler for Double {
         if let Some(task) = runnable {
             self.tasks[task.index()].cpu = None;
             self.queue.push(task);
-            // It may be more urgent than what another CPU runs.
+            // It may be more urgent than the task that another CPU runs.
             for (other, current) in self.current.iter().enumerate() {
                 if other != cpu.index()
                     && current.is_none_or(|current| self.urgency(current) < self.urgency(task))
@@ -317,7 +316,7 @@ impl Inspect for Double {
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     pub tasks: Vec<(NewTask, Vec<Op>)>,
-    /// Rounds through the list after which a task ends.
+    /// Number of rounds through the list after which a task ends.
     pub rounds: usize,
     places: Vec<usize>,
 }
@@ -329,7 +328,7 @@ impl Script {
 
     pub fn task(mut self, sched: SchedAttr, allowed: CpuSet, ops: &[Op]) -> Script {
         let attr = TaskAttr { sched, allowed, ..TaskAttr::default() };
-        // A millisecond apart, so that not all is in step.
+        // More than a millisecond apart, so that tasks are not in step.
         let start_ns = self.tasks.len() as u64 * 1_300_000;
         self.tasks.push((NewTask { attr, start_ns }, ops.to_vec()));
         self.places.push(0);
@@ -341,7 +340,7 @@ pub fn run(ns: u64) -> Op {
     Op::Run { ns }
 }
 
-/// A sleep of so many ns (what `until_ns` holds in a script).
+/// A sleep of `ns` ns (the meaning of `until_ns` in a script).
 pub fn sleep(ns: u64) -> Op {
     Op::Sleep { until_ns: ns, reason: BlockReason::Interruptible }
 }
@@ -368,7 +367,7 @@ impl Workload for Script {
     }
 }
 
-/// A workload that brings every rule into play: hogs, sleepers, pinned ones, changes of affinity,
+/// A workload that exercises every rule: hogs, sleepers, pinned tasks, changes of affinity,
 /// real-time tasks.
 pub fn busy(realtime: bool) -> Script {
     let mut script = Script::new(40);
@@ -399,7 +398,7 @@ pub fn busy(realtime: bool) -> Script {
     script
 }
 
-/// Equal hogs, all there from the beginning.
+/// Equal hogs that exist from the beginning.
 pub fn hogs(count: u32) -> Script {
     (0..count).fold(Script::new(1), |mut script, _| {
         script = script.task(SchedAttr::nice(0), CpuSet::All, &[run(u64::MAX)]);
@@ -410,7 +409,7 @@ pub fn hogs(count: u32) -> Script {
     })
 }
 
-/// What a watched run comes to.
+/// Result of a watched run.
 pub struct Outcome {
     pub violation: Option<Violation>,
     pub fingerprint: u64,
@@ -425,7 +424,7 @@ pub fn watch(scheduler: Double, script: Script, until_ns: u64) -> Outcome {
         let scheduler = Watched::new(scheduler, cpus, Limits::default());
         let observer = (Accounts::new(cpus), Fingerprint::default());
         let config = Config::idealised(cpus, 1000);
-        let mut machine = Machine::new(config, scheduler, Asked::new(script), observer);
+        let mut machine = Machine::new(config, scheduler, RequestedWork::new(script), observer);
         let Ok(_) = machine.run(until_ns);
         let end_ns = machine.now_ns();
         let (mut scheduler, asked, (accounts, fingerprint)) = machine.into_parts();
@@ -434,7 +433,7 @@ pub fn watch(scheduler: Double, script: Script, until_ns: u64) -> Outcome {
             violation = accounts.settle(end_ns, &asked).err();
         }
         if violation.is_none() {
-            violation = asked.nobody_lost(end_ns).err();
+            violation = asked.no_task_lost(end_ns).err();
         }
         Outcome {
             violation,
@@ -499,7 +498,7 @@ mod tests {
     #[test]
     fn a_scheduler_that_knows_no_policies_makes_real_time_tasks_wait() {
         assert_eq!(broken_rule(on_two(Fault::IgnoresPolicy), true), Some(Rule::RealTime));
-        // Without such tasks there is nothing to ignore.
+        // Without such tasks, there is nothing to ignore.
         assert_eq!(broken_rule(on_two(Fault::IgnoresPolicy), false), None);
     }
 
@@ -547,10 +546,10 @@ mod tests {
     #[test]
     fn time_that_does_not_add_up_is_seen() {
         let (cpu, a, b) = (CpuId(0), TaskId(0), TaskId(1));
-        let script = || Asked::new(hogs(2));
+        let script = || RequestedWork::new(hogs(2));
         let asked = |ns: u64, ends: bool| {
             let script = Script::new(1).task(SchedAttr::nice(0), CpuSet::All, &[run(ns)]);
-            let mut asked = Asked::new(script);
+            let mut asked = RequestedWork::new(script);
             let Ok(_) = asked.next(0, a, cpu);
             if ends {
                 let Ok(_) = asked.next(0, a, cpu);
@@ -575,6 +574,6 @@ mod tests {
         accounts.on(0, Event::switched(cpu, None, false, Some(a)));
         accounts.on(5, Event::switched(cpu, Some(b), true, None));
         accounts.on(100, Event::Finished);
-        assert_eq!(rule(accounts.settle(100, &script())), wrong, "somebody else left");
+        assert_eq!(rule(accounts.settle(100, &script())), wrong, "another task left");
     }
 }

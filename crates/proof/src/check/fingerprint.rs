@@ -1,12 +1,12 @@
-//! A run boiled down to one number.
+//! A checksum of a run.
 
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{BlockReason, CpuId, CpuSet, Event, Policy, Request, SchedAttr, TaskId, Waker};
 use schedlab_machine::Observer;
 
-/// A checksum over every event of a run, in their order. Two runs of the same must have the same.
+/// A checksum over all events of a run, in their order. Equal runs have equal checksums.
 ///
-/// (Not over [`Event::Decided`] and [`Event::Named`], which come only if somebody asks for them.)
+/// It leaves out [`Event::Decided`] and [`Event::Named`], which are reported only on request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fingerprint(u64);
 
@@ -17,7 +17,7 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// The number so far.
+    /// The checksum so far.
     pub fn value(self) -> u64 {
         self.0
     }
@@ -43,7 +43,7 @@ impl Fingerprint {
     }
 }
 
-/// A number of its own for each task, and one for none.
+/// A distinct number for each task, and for no task.
 const fn task(task: Option<TaskId>) -> u64 {
     match task {
         None => 0,
@@ -84,8 +84,8 @@ const fn request(request: Request) -> u64 {
 }
 
 impl Observer for Fingerprint {
-    // No `..`, and no event is ignored in silence: an event or a field that is added later is
-    // counted in or left out by decision.
+    // There is no `..`, and no event is silently ignored: whoever adds an event or a field must
+    // decide whether it counts.
     fn on(&mut self, now_ns: u64, event: Event<'_>) {
         match event {
             Event::Born { task: who, parent, attr } => {

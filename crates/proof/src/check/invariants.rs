@@ -1,4 +1,4 @@
-//! A scheduler under watch.
+//! A scheduler that is checked at every event.
 
 use super::{Rule, Violation, reasons};
 use schedlab_core::{
@@ -6,23 +6,23 @@ use schedlab_core::{
     Platform, Policy, Promises, Reply, SchedAttr, Scheduler, TaskAttr, TaskId, TimerKey, Waker,
 };
 
-/// How closely to watch.
+/// Extent of the checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Real-time tasks are cut off when they have used their share (`sched_rt_runtime_us`): then
-    /// they do wait.
+    /// Whether real-time tasks are throttled when they have used their share
+    /// (`sched_rt_runtime_us`). If so, they can wait.
     pub real_time_throttled: bool,
-    /// Audit the scheduler's books after every so many hooks; 0 = never.
+    /// Number of hooks after which the scheduler's accounts are audited. `0`: never.
     pub audit_every: u64,
-    /// Look at all tasks and CPUs after every so many instants, at least 1.
+    /// Number of instants after which all tasks and CPUs are examined; at least 1.
     pub look_every: u64,
-    /// Hold the scheduler to what it promises about waiting.
+    /// Whether to check the scheduler's promises about waiting.
     pub waits: bool,
-    /// Hold it to what it promises about CPUs that idle while tasks wait. Not where groups may be
-    /// throttled.
+    /// Whether to check its promises about CPUs that idle while tasks wait. `false` where groups
+    /// may be throttled.
     pub idling: bool,
-    /// CPUs reschedule in the instant in which they are asked to. Not where that takes them time: a
-    /// task that may no longer run on its CPU goes on there until then.
+    /// Whether CPUs reschedule in the instant of the request. `false` where that takes time: until
+    /// then, a task that may no longer run on its CPU continues there.
     pub prompt: bool,
 }
 
@@ -39,25 +39,25 @@ impl Default for Limits {
     }
 }
 
-/// What is known of a task from what the scheduler was told.
+/// State of a task according to the scheduler's input.
 #[derive(Clone, Debug, Default)]
-struct Seen {
-    /// It was born.
+struct ObservedTask {
+    /// Whether the task was born.
     born: bool,
-    /// It may be picked.
+    /// Whether it may be picked.
     runnable: bool,
-    /// The CPU whose current task it is.
+    /// The CPU of which it is the current task.
     on: Option<CpuId>,
-    /// Where it stands in `waiting`.
+    /// Its place in `waiting`.
     place: Option<u32>,
-    /// Since when it waits.
+    /// Time since which it waits, ns.
     since_ns: u64,
     sched: SchedAttr,
     allowed: CpuSet,
 }
 
-impl Seen {
-    /// How urgent it is: deadline tasks before real-time tasks by priority before all others.
+impl ObservedTask {
+    /// Urgency: deadline tasks come first, then real-time tasks by priority, then all others.
     fn urgency(&self) -> u32 {
         match self.sched.policy {
             Policy::Deadline => 100,
@@ -67,44 +67,43 @@ impl Seen {
     }
 }
 
-/// A scheduler that is checked at every event against the rules that it can be seen to break from
-/// where the machine stands.
+/// A scheduler that is checked at every event against the rules whose violation is visible between
+/// the machine and the scheduler.
 ///
-/// After the first [`Violation`] the scheduler is no longer asked: all CPUs idle, so that a broken
-/// scheduler does not take the machine down with it.
+/// After the first [`Violation`] the scheduler is no longer called. All CPUs idle, so that a broken
+/// scheduler does not crash the machine.
 #[derive(Debug)]
 pub struct Watched<S> {
     scheduler: S,
     limits: Limits,
-    tasks: Vec<Seen>,
-    /// Each CPU's current task.
+    tasks: Vec<ObservedTask>,
+    /// Current task of each CPU.
     current: Vec<Option<TaskId>>,
-    /// Since when each CPU idles, if it does.
+    /// Time since which each CPU idles, if it does.
     idle_since_ns: Vec<u64>,
     idle: usize,
     /// Runnable tasks without a CPU, in no order.
     waiting: Vec<TaskId>,
-    /// What the promises were asked for.
+    /// The load for which promises were requested.
     load: Load,
     alive: u32,
-    /// There is or was a task that is not an ordinary one.
+    /// Whether a task of another class than the ordinary one exists or existed.
     urgent: bool,
     promises: Promises,
     now_ns: u64,
     instants: u64,
     hooks: u64,
-    /// Calls of `schedule` within the present instant.
+    /// Number of calls of `schedule` within the current instant.
     calls: u64,
     violation: Option<Violation>,
 }
 
-/// So many reschedules a CPU within one nanosecond are taken for endless.
+/// Number of reschedules of a CPU within one nanosecond from which they count as endless.
 const CALLS_MAX: u64 = 10_000;
 
 impl<S: Scheduler> Watched<S> {
-    /// Whether the account of the last pick, made since there were `seen` accounts, names `next` as
-    /// the one to be picked. (Only if somebody asked for accounts, and of schedulers that describe
-    /// their rules.)
+    /// Checks that the account of the last pick, among those after the first `seen`, names `next`.
+    /// (Accounts exist only on request, and of schedulers that describe their rules.)
     fn check_reasons(
         &self,
         platform: &Platform,
@@ -124,7 +123,7 @@ impl<S: Scheduler> Watched<S> {
             .map(|what| Violation::new(Rule::Reasons, self.now_ns, what).on(cpu))
     }
 
-    /// Watches `scheduler` on a machine of `cpus` CPUs.
+    /// Checks `scheduler` on a machine of `cpus` CPUs.
     pub fn new(scheduler: S, cpus: u32, limits: Limits) -> Watched<S> {
         assert!(limits.look_every > 0);
         let load = Load { tasks: 0, cpus, nice_max: 0, nice_min: 0 };
@@ -148,7 +147,7 @@ impl<S: Scheduler> Watched<S> {
         }
     }
 
-    /// The rule that was broken first.
+    /// The first rule that was broken.
     pub fn violation(&self) -> Option<&Violation> {
         self.violation.as_ref()
     }
@@ -158,7 +157,8 @@ impl<S: Scheduler> Watched<S> {
         &self.scheduler
     }
 
-    /// Checks what held until `now_ns`, when the run ended; returns what was found in all of it.
+    /// Checks the state up to `now_ns`, when the run ended. Returns the first violation of the
+    /// whole run.
     pub fn finish(&mut self, now_ns: u64) -> Option<&Violation> {
         self.advance(now_ns);
         if self.violation.is_none() {
@@ -167,9 +167,9 @@ impl<S: Scheduler> Watched<S> {
         self.violation()
     }
 
-    /// Whether a task that is bound to some CPUs waits for one, and the scheduler promises nobody
-    /// that an idle CPU comes for him: it may wait for ever.
-    pub fn someone_may_wait_for_ever(&self) -> bool {
+    /// Whether a task that is bound to some CPUs waits for one, and the scheduler does not promise
+    /// that an idle CPU takes it. Such a task may wait forever.
+    pub fn a_task_may_wait_forever(&self) -> bool {
         let promises = self.scheduler.inspect().promises(&self.load);
         promises.idle_beside_waiting_ns.is_none()
             && self
@@ -182,13 +182,13 @@ impl<S: Scheduler> Watched<S> {
         self.violation.get_or_insert(violation);
     }
 
-    /// Whether the scheduler is still asked.
+    /// Whether the scheduler is still called.
     #[inline]
     fn sound(&self) -> bool {
         self.violation.is_none()
     }
 
-    /// Before each hook: if time has passed, what the last instant left behind held until now.
+    /// Called before each hook: if time has passed, checks the state that the last instant left.
     #[inline]
     fn advance(&mut self, now_ns: u64) {
         if now_ns == self.now_ns {
@@ -202,7 +202,7 @@ impl<S: Scheduler> Watched<S> {
         self.calls = 0;
     }
 
-    /// After each hook.
+    /// Called after each hook.
     #[inline]
     fn settle(&mut self, platform: &Platform) {
         self.hooks += 1;
@@ -211,7 +211,7 @@ impl<S: Scheduler> Watched<S> {
             let last = platform.migrations.iter().rfind(|other| other.task == moved.task);
             if last.is_some_and(|last| last.to != now_at) {
                 let what = format!(
-                    "it was moved to CPU {}, but is said to be on {}",
+                    "it was moved to CPU {}, but is reported on CPU {}",
                     moved.to.0, now_at.0
                 );
                 self.violated(Violation::new(Rule::Home, self.now_ns, what).of(moved.task));
@@ -228,7 +228,7 @@ impl<S: Scheduler> Watched<S> {
         }
     }
 
-    /// Looks at all tasks and CPUs as the last instant left them; it is now `now_ns`.
+    /// Checks all tasks and CPUs as the last instant left them. The time is now `now_ns`.
     fn look(&mut self, now_ns: u64) {
         let found = self
             .look_at_running()
@@ -252,7 +252,7 @@ impl<S: Scheduler> Watched<S> {
                 );
             }
             if self.limits.prompt && !seen.allowed.contains(cpu) {
-                let what = "it may no longer run here and does".into();
+                let what = "it runs here, but no longer may".into();
                 return Some(Violation::new(Rule::Affinity, self.now_ns, what).on(cpu).of(task));
             }
         }
@@ -293,7 +293,9 @@ impl<S: Scheduler> Watched<S> {
             let ordinary = matches!(seen.sched.policy, Policy::Other | Policy::Batch);
             let waited_ns = now_ns - seen.since_ns;
             (ordinary && waited_ns > bound_ns).then(|| {
-                let what = format!("it has waited for {waited_ns} ns, {bound_ns} are promised");
+                let what = format!(
+                    "it has waited for {waited_ns} ns; the promised maximum is {bound_ns} ns"
+                );
                 Violation::new(Rule::Wait, now_ns, what).of(task)
             })
         })
@@ -313,13 +315,13 @@ impl<S: Scheduler> Watched<S> {
             for &task in &self.waiting {
                 let seen = &self.tasks[task.index()];
                 let together_ns = now_ns - idle_since_ns.max(seen.since_ns);
-                // Tasks of these policies may have spent their share.
+                // Tasks of these policies may have used their share.
                 let may_be_throttled = seen.sched.policy == Policy::Deadline
                     || seen.sched.policy.is_realtime() && self.limits.real_time_throttled;
                 if together_ns > bound_ns && seen.allowed.contains(cpu) && !may_be_throttled {
                     let what = format!(
                         "the CPU has idled for {together_ns} ns while the task waited on CPU {}; \
-                         {bound_ns} are promised",
+                         the promised maximum is {bound_ns} ns",
                         self.scheduler.cpu_of(task).0
                     );
                     return Some(Violation::new(Rule::Idle, now_ns, what).on(cpu).of(task));
@@ -347,7 +349,7 @@ impl<S: Scheduler> Watched<S> {
         }
     }
 
-    /// Affinity changed: what it says of the past no longer counts.
+    /// The affinity changed, so that promises about the past no longer apply.
     fn restart_waiting(&mut self, task: TaskId) {
         let now_ns = self.now_ns;
         self.tasks[task.index()].since_ns = now_ns;
@@ -361,25 +363,25 @@ impl<S: Scheduler> Watched<S> {
         self.promises = self.scheduler.inspect().promises(&self.load);
     }
 
-    /// Checks the pick of `cpu` before anything is believed about it.
+    /// Checks the pick of `cpu` before the state is updated.
     fn check_pick(&self, cpu: CpuId, task: TaskId) -> Option<Violation> {
         let violation =
             |rule, what: String| Some(Violation::new(rule, self.now_ns, what).on(cpu).of(task));
         let Some(seen) = self.tasks.get(task.index()).filter(|seen| seen.born) else {
-            return violation(Rule::RunnableOnly, "picked, and was never born".into());
+            return violation(Rule::RunnableOnly, "picked, but it was never born".into());
         };
         if !seen.runnable {
-            return violation(Rule::RunnableOnly, "picked, and is not runnable".into());
+            return violation(Rule::RunnableOnly, "picked, but it is not runnable".into());
         }
         if let Some(other) = seen.on.filter(|&other| other != cpu) {
-            return violation(Rule::OneCpu, format!("picked, and runs on CPU {}", other.0));
+            return violation(Rule::OneCpu, format!("picked, but it runs on CPU {}", other.0));
         }
         if !seen.allowed.contains(cpu) {
-            return violation(Rule::Affinity, "picked, and may not run here".into());
+            return violation(Rule::Affinity, "picked, but it may not run here".into());
         }
         let home = self.scheduler.cpu_of(task);
         if home != cpu {
-            return violation(Rule::Home, format!("picked, and is said to be on CPU {}", home.0));
+            return violation(Rule::Home, format!("picked, but it is reported on CPU {}", home.0));
         }
         None
     }
@@ -390,14 +392,14 @@ impl<S: Scheduler> Scheduler for Watched<S> {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent) {
         self.advance(platform.now_ns());
         if task.index() >= self.tasks.len() {
-            self.tasks.resize_with(task.index() + 1, Seen::default);
+            self.tasks.resize_with(task.index() + 1, ObservedTask::default);
         }
-        self.tasks[task.index()] = Seen {
+        self.tasks[task.index()] = ObservedTask {
             born: true,
             runnable: true,
             sched: attr.sched,
             allowed: attr.allowed.clone(),
-            ..Seen::default()
+            ..ObservedTask::default()
         };
         self.begin_waiting(task);
         self.alive += 1;
@@ -537,7 +539,7 @@ impl<S: Scheduler> Scheduler for Watched<S> {
         if self.sound() {
             self.scheduler.set_affinity(platform, task, allowed);
             if platform.refusals.iter().any(|&(refused, _)| refused == task) {
-                // A deadline task stays where it may run (EBUSY).
+                // A deadline task keeps its affinity (EBUSY).
                 self.tasks[task.index()].allowed = before;
             }
             self.settle(platform);

@@ -1,14 +1,12 @@
-//! Rules that every scheduler has to keep, and what watches over them while it runs.
+//! Rules that every scheduler must keep, and observers that check them during a run.
 //!
-//! Three observers stand around a scheduler, each seeing it from another side:
+//! Three observers check a scheduler from different sides:
 //!
-//! * [`Watched`] stands between the machine and the scheduler, sees all that the scheduler is told
-//!   and all that it answers, and checks the answers at every event.
-//! * [`Accounts`] sees who ran where, as the machine tells it, and adds up CPU time; [`Asked`]
-//!   stands between the machine and the workload and notes what work was asked for. The two must
-//!   agree in the end.
-//! * [`Fingerprint`] boils all that happened down to one number: two runs of the same must give the
-//!   same.
+//! * [`Watched`] is between the machine and the scheduler. It sees all input and output of the
+//!   scheduler, and checks the output at every event.
+//! * [`Accounts`] receives the machine's events and adds up CPU time. [`RequestedWork`] is between
+//!   the machine and the workload and records the requested work. The two must agree at the end.
+//! * [`Fingerprint`] is a checksum of all events: equal runs must have equal checksums.
 
 mod accounts;
 #[cfg(any(test, feature = "faults"))]
@@ -19,14 +17,14 @@ mod invariants;
 mod reasons;
 pub mod shares;
 
-pub use accounts::{Accounts, Asked};
+pub use accounts::{Accounts, RequestedWork};
 pub use fingerprint::Fingerprint;
 pub use invariants::{Limits, Watched};
 
 use schedlab_core::{CpuId, TaskId};
 use std::fmt;
 
-/// What a scheduler has to keep.
+/// A rule that a scheduler must keep.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Rule {
     /// A task that is picked exists and is runnable.
@@ -35,24 +33,25 @@ pub enum Rule {
     OneCpu,
     /// A task runs only where it may.
     Affinity,
-    /// The scheduler knows where a task is: the CPU that runs it, the CPU that it says to have
-    /// moved it to.
+    /// The scheduler knows where a task is: on the CPU that runs it, or on the CPU to which it
+    /// reported to have moved it.
     Home,
     /// A real-time task does not wait on a CPU that runs a less urgent one.
     RealTime,
-    /// No CPU idles beside a task that may run there for longer than the algorithm promises.
+    /// No CPU idles longer than the algorithm promises while a task waits that may run there.
     Idle,
     /// No ordinary task waits longer than the algorithm promises.
     Wait,
-    /// Every task runs again, and ends, when there is CPU time enough for all.
+    /// Every task runs again, and ends, if there is enough CPU time for all.
     Lost,
-    /// A CPU does not reschedule without end within one nanosecond.
+    /// A CPU does not reschedule endlessly within one nanosecond.
     Endless,
-    /// CPU time adds up: busy and idle to the time there was, a task's to what it asked for.
+    /// CPU time adds up: busy and idle time to the time that passed, a task's time to its requested
+    /// work.
     Accounts,
-    /// The scheduler's own books add up ([`audit`](schedlab_core::Inspect::audit)).
+    /// The scheduler's own accounts add up ([`audit`](schedlab_core::Inspect::audit)).
     Audit,
-    /// Whom the scheduler's reasons name is who is picked.
+    /// The task that the scheduler's reasons name is the task that is picked.
     Reasons,
     /// The same input gives the same run.
     Determinism,
@@ -67,18 +66,18 @@ pub enum Rule {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Rule::Reasons => "whom the reasons name is who is picked",
+            Rule::Reasons => "the task that the reasons name is picked",
             Rule::RunnableOnly => "only runnable tasks run",
             Rule::OneCpu => "a task runs on one CPU at a time",
             Rule::Affinity => "a task runs only where it may",
             Rule::Home => "the scheduler knows where a task is",
             Rule::RealTime => "a real-time task does not wait for a less urgent one on its CPU",
-            Rule::Idle => "no CPU idles for long beside a task that may run there",
+            Rule::Idle => "no CPU idles for long while a task waits that may run there",
             Rule::Wait => "no task waits longer than promised",
             Rule::Lost => "no task is lost",
-            Rule::Endless => "a CPU does not reschedule without end",
+            Rule::Endless => "a CPU does not reschedule endlessly",
             Rule::Accounts => "CPU time adds up",
-            Rule::Audit => "the scheduler's books add up",
+            Rule::Audit => "the scheduler's accounts add up",
             Rule::Determinism => "the same input gives the same run",
             Rule::Fairness => "equal hogs get equal shares",
             Rule::LoneHog => "a task that is alone gets all of the CPU",
@@ -87,18 +86,18 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A rule that was broken, first of all in its run.
+/// The first rule that was broken in a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// Which rule.
+    /// The rule.
     pub rule: Rule,
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
-    /// Where, if it is about one CPU.
+    /// The CPU, if the rule is about one.
     pub cpu: Option<CpuId>,
-    /// Whose, if it is about one task.
+    /// The task, if the rule is about one.
     pub task: Option<TaskId>,
-    /// What was seen.
+    /// Description of the violation.
     pub what: String,
 }
 

@@ -1,5 +1,5 @@
-//! Whether the account that a scheduler gives of a pick is true: whom its reasons name is who is
-//! picked.
+//! Checks that the account that a scheduler gives of a pick is true: the task that its reasons name
+//! is the task that is picked.
 
 use schedlab_core::{Account, Candidate, GroupId, Question, RuleDoc, TaskId, Who};
 
@@ -7,7 +7,7 @@ use schedlab_core::{Account, Candidate, GroupId, Question, RuleDoc, TaskId, Who}
 /// last account of a pick counts; a scheduler may have looked several times.
 ///
 /// # Errors
-/// What is not true.
+/// Description of what is not true.
 pub fn check(rules: &[&RuleDoc], accounts: &[Account], next: Option<TaskId>) -> Result<(), String> {
     for account in accounts {
         let known = rules.iter().find(|known| known.rule == account.rule);
@@ -23,26 +23,26 @@ pub fn check(rules: &[&RuleDoc], accounts: &[Account], next: Option<TaskId>) -> 
     let pick = accounts.iter().rev().find(|account| account.question == Question::Pick);
     let pick = pick.ok_or("it gives no account of its pick")?;
     let best = pick.evidence.best().map_err(|group| {
-        format!("its candidates in group {} have no single best: {}", group.0, candidates(pick))
+        format!("its candidates in group {} have no unique best: {}", group.0, candidates(pick))
     })?;
     if best != next.map(Who::Task) {
         let (picked, best) = (name(next.map(Who::Task)), name(best));
         let all = candidates(pick);
-        return Err(format!("{picked} is picked, and its reasons name {best}: {all}"));
+        return Err(format!("{picked} is picked, but the reasons name {best}: {all}"));
     }
     Ok(())
 }
 
 fn name(who: Option<Who>) -> String {
     match who {
-        None => "nobody".into(),
+        None => "no task".into(),
         Some(Who::Task(task)) => format!("task {}", task.0),
         Some(Who::Group(group)) => format!("group {}", group.0),
         Some(Who::Kernel(name)) => name.into(),
     }
 }
 
-/// Among whom it was chosen, each with its key; the smallest of a group wins.
+/// Candidates for the pick, each with its key. The smallest key of a group wins.
 fn candidates(pick: &Account) -> String {
     let one = |candidate: &Candidate| {
         let inside = match candidate.within {
@@ -95,8 +95,8 @@ mod tests {
         assert_eq!(check(&[account(FIRST, &[2, 1])], Some(1)), Ok(()));
         assert_eq!(check(&[account(FIRST, &[])], None), Ok(()));
         let wrong: [(&[Account], Option<u32>, &str); 5] = [
-            (&[account(FIRST, &[2, 1])], Some(0), "task 0 is picked, an"),
-            (&[account(FIRST, &[1])], None, "nobody is picked, an"),
+            (&[account(FIRST, &[2, 1])], Some(0), "task 0 is picked, bu"),
+            (&[account(FIRST, &[1])], None, "no task is picked, b"),
             (&[account(FIRST, &[1, 1])], Some(0), "its candidates in gr"),
             (&[account(HERE, &[1])], Some(0), "rule here decides se"),
             (&[], None, "it gives no account "),

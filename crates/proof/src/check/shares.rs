@@ -1,13 +1,13 @@
-//! Who must get how much: checks on CPU time that hold for particular workloads only.
+//! Checks of CPU time that apply only to particular workloads.
 
 use super::{Rule, Violation};
 use schedlab_core::TaskId;
 
-/// Hogs with equal claims on one CPU: have they had as much as each other at `now_ns`, to within
-/// `spread_ns`?
+/// Checks that hogs with equal claims on one CPU have had equal CPU time at `now_ns`, to within
+/// `spread_ns`.
 ///
 /// # Errors
-/// Who had more than whom.
+/// The hogs with the most and the least CPU time.
 pub fn equal_hogs(now_ns: u64, task_ns: &[u64], spread_ns: u64) -> Result<(), Violation> {
     let by_time = |task: &usize| task_ns[*task];
     let most = (0..task_ns.len()).max_by_key(by_time);
@@ -21,17 +21,17 @@ pub fn equal_hogs(now_ns: u64, task_ns: &[u64], spread_ns: u64) -> Result<(), Vi
     }
     let what = format!(
         "it has had {} ns of CPU time and its equal, task {least}, {} ns; \
-         they may be {spread_ns} ns apart",
+         they may differ by {spread_ns} ns",
         task_ns[most], task_ns[least]
     );
     Err(Violation::new(Rule::Fairness, now_ns, what).of(TaskId(most as u32)))
 }
 
-/// A hog that has been alone on the machine since `start_ns`: has it had all of a CPU until
-/// `now_ns`?
+/// Checks that a hog that has been alone on the machine since `start_ns` has had a whole CPU until
+/// `now_ns`.
 ///
 /// # Errors
-/// How much it has not had.
+/// The CPU time that it had.
 pub fn lone_hog(start_ns: u64, now_ns: u64, task_ns: u64) -> Result<(), Violation> {
     let whole_ns = now_ns.saturating_sub(start_ns);
     if task_ns == whole_ns {

@@ -1,5 +1,5 @@
-//! Random changes from outside while a world runs: what an administrator, a shell or a control
-//! daemon does to tasks, groups and CPUs that others have made.
+//! Random changes from outside during a run: actions of an administrator, a shell or a control
+//! daemon on existing tasks, groups and CPUs.
 
 use super::world::{Kind, World};
 use schedlab_core::Policy;
@@ -7,16 +7,16 @@ use schedlab_lab::select::Choice;
 use schedlab_machine::SplitMix64;
 use schedlab_workload::Timetable;
 
-/// What holds of a world while its changes are made.
+/// State while the changes of a world are made.
 struct Maker<'a> {
     random: SplitMix64,
     world: &'a World,
     choice: &'a Choice,
 }
 
-/// Some changes to `world` as lines of a timetable. Tasks that are part of something (pairs,
-/// crowds) are not killed, and who is stopped is let go on again: a finite world stays one in which
-/// all come to their ends.
+/// Makes random changes to `world`, as lines of a timetable. Tasks that belong together (pairs,
+/// crowds) are not killed, and stopped tasks are continued, so that all tasks of a finite world
+/// still end.
 pub fn random(random: SplitMix64, world: &World, choice: &Choice) -> Vec<String> {
     let mut maker = Maker { random, world, choice };
     let count = 1 + maker.below(12);
@@ -31,7 +31,7 @@ pub fn random(random: SplitMix64, world: &World, choice: &Choice) -> Vec<String>
     }
     for line in &lines {
         if let Err(diagnostic) = Timetable::parse("changes", line) {
-            panic!("the generator made what cannot be read: {diagnostic}");
+            panic!("the generator made an invalid timetable: {diagnostic}");
         }
     }
     lines
@@ -42,7 +42,7 @@ impl Maker<'_> {
         self.random.below(bound)
     }
 
-    /// A task, or all of a kind.
+    /// A task, or all tasks of a key.
     fn task(&mut self) -> String {
         let tasks = &self.world.model.tasks;
         let place = self.random.below(tasks.len() as u64) as usize;
@@ -99,7 +99,7 @@ impl Maker<'_> {
                 lines.push(format!("{at} stop {task}"));
                 lines.push(format!("at {later_us}us cont {task}"));
             }
-            // A policy without callbacks for it is loaded again.
+            // A policy without callbacks for this is loaded again.
             14 if can.affinity && self.world.cpus > 1 => {
                 let cpu = self.below(u64::from(self.world.cpus));
                 lines.push(format!("{at} offline cpu {cpu}"));
@@ -120,8 +120,8 @@ impl Maker<'_> {
         }
     }
 
-    /// A policy as `chrt` takes it. Nothing that goes on for ever becomes a real-time task: it
-    /// would have the CPU for itself.
+    /// A policy in the syntax of `chrt`. Endless tasks do not become real-time tasks, as they would
+    /// monopolise the CPU.
     fn policy(&mut self) -> String {
         let known = |policy| self.choice.release.policies.contains(&policy);
         let urgent = self.world.kind == Kind::Finite;
@@ -140,7 +140,7 @@ impl Maker<'_> {
         words.swap_remove(self.random.below(words.len() as u64) as usize)
     }
 
-    /// What is set about a group.
+    /// A random setting of a group.
     fn setting(&mut self) -> String {
         let can = self.choice.release.can;
         match self.below(4) {

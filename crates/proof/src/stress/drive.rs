@@ -1,8 +1,10 @@
-//! Runs a world under watch.
+//! Runs a world under observation.
 
 use super::recent::Recent;
 use super::world::{Kind, WIDENED_FROM, World};
-use crate::check::{Accounts, Asked, Fingerprint, Limits, Rule, Violation, Watched, shares};
+use crate::check::{
+    Accounts, Fingerprint, Limits, RequestedWork, Rule, Violation, Watched, shares,
+};
 use schedlab_core::{Event, Load, Policy, Scheduler, TaskId};
 use schedlab_lab::assembly::Assembly;
 use schedlab_lab::catch_panic;
@@ -16,141 +18,148 @@ use schedlab_workload::{
 };
 use std::fmt;
 
-/// Which of a world's runs.
+/// Variant of a world's run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum Variant {
     /// Simultaneous events in the golden order.
     Golden,
-    /// The same without being watched.
+    /// The same run, unwatched.
     Again,
     /// Simultaneous events in random order.
     Shuffled,
-    /// On a modelled machine where nothing costs anything, which must come to the same as an
-    /// idealised one.
+    /// On a modelled machine where nothing costs anything, which must give the same result as an
+    /// idealised machine.
     Free,
-    /// On a modelled machine where everything costs much. Only what holds in any case is checked:
-    /// nobody is lost, and the books are in order.
+    /// On a modelled machine where everything is expensive. Only unconditional rules are checked:
+    /// no task is lost, and the accounts are consistent.
     Modelled,
 }
 
-impl fmt::Display for Turn {
+impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Turn::Golden => "simultaneous events in golden order",
-            Turn::Again => "the same run once more",
-            Turn::Shuffled => "simultaneous events in random order",
-            Turn::Free => "on a modelled machine where nothing costs anything",
-            Turn::Modelled => "on a modelled machine where everything costs much",
+            Variant::Golden => "simultaneous events in golden order",
+            Variant::Again => "the same run again",
+            Variant::Shuffled => "simultaneous events in random order",
+            Variant::Free => "on a modelled machine where nothing costs anything",
+            Variant::Modelled => "on a modelled machine where everything is expensive",
         })
     }
 }
 
-/// A rule was broken.
+/// A rule that was broken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// In which run.
-    pub turn: Turn,
-    /// Which, when, by whom.
+    /// Variant of the run.
+    pub variant: Variant,
+    /// The rule, the time, and the description.
     pub violation: Violation,
 }
 
-/// What came of a world.
+/// Result of checking a world.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checked {
-    /// Events that were simulated, in all runs.
+    /// Number of events simulated in all runs.
     pub events: u64,
-    /// A number that stands for all that happened: the same world gives the same.
+    /// Fingerprint of everything that happened. Equal worlds have equal fingerprints.
     pub fingerprint: u64,
     /// The first rule that was broken.
     pub failure: Option<Failure>,
 }
 
-/// What a run came to.
+/// Result of a run.
 struct RunOutcome {
     events: u64,
     fingerprint: u64,
     violation: Option<Violation>,
 }
 
-/// Runs a world in all five ways, until a rule is broken.
+/// Runs all five variants of a world, until a rule is broken.
 pub fn check(world: &World, choice: &Choice) -> Checked {
     let mut checked = Checked { events: 0, fingerprint: 0, failure: None };
     let mut golden = 0;
-    for turn in [Turn::Golden, Turn::Again, Turn::Shuffled, Turn::Free, Turn::Modelled] {
-        let ran = catch_panic(|| match turn {
-            Turn::Again | Turn::Free => unwatched(world, choice, turn),
-            Turn::Golden | Turn::Shuffled | Turn::Modelled => watched(world, choice, turn),
+    for variant in
+        [Variant::Golden, Variant::Again, Variant::Shuffled, Variant::Free, Variant::Modelled]
+    {
+        let outcome = catch_panic(|| match variant {
+            Variant::Again | Variant::Free => unwatched(world, choice, variant),
+            Variant::Golden | Variant::Shuffled | Variant::Modelled => {
+                watched(world, choice, variant)
+            }
         });
-        let mut ran = ran.unwrap_or_else(|message| RunOutcome {
+        let mut outcome = outcome.unwrap_or_else(|message| RunOutcome {
             events: 0,
             fingerprint: 0,
             violation: Some(Violation::new(Rule::Panic, 0, message)),
         });
-        checked.events += ran.events;
-        golden = if turn == Turn::Golden { ran.fingerprint } else { golden };
-        if turn == Turn::Free && ran.violation.is_none() && ran.fingerprint != golden {
-            let what =
-                "the run came out differently where costs are modelled, but all are 0".into();
-            ran.violation = Some(Violation::new(Rule::Determinism, 0, what));
-        }
-        if turn == Turn::Again && ran.violation.is_none() && ran.fingerprint != checked.fingerprint
+        checked.events += outcome.events;
+        golden = if variant == Variant::Golden { outcome.fingerprint } else { golden };
+        if variant == Variant::Free && outcome.violation.is_none() && outcome.fingerprint != golden
         {
-            let what = "the run came out differently when it was not watched".into();
-            ran.violation = Some(Violation::new(Rule::Determinism, 0, what));
+            let what = "the run differs where costs are modelled, although all costs are 0".into();
+            outcome.violation = Some(Violation::new(Rule::Determinism, 0, what));
         }
-        // All three count, each in its place.
-        checked.fingerprint = match turn {
-            Turn::Golden => ran.fingerprint,
-            Turn::Again | Turn::Free => checked.fingerprint,
-            Turn::Shuffled | Turn::Modelled => {
-                checked.fingerprint.rotate_left(32) ^ ran.fingerprint
+        if variant == Variant::Again
+            && outcome.violation.is_none()
+            && outcome.fingerprint != checked.fingerprint
+        {
+            let what = "the run differs when it is not watched".into();
+            outcome.violation = Some(Violation::new(Rule::Determinism, 0, what));
+        }
+        // All three fingerprints count, each in its place.
+        checked.fingerprint = match variant {
+            Variant::Golden => outcome.fingerprint,
+            Variant::Again | Variant::Free => checked.fingerprint,
+            Variant::Shuffled | Variant::Modelled => {
+                checked.fingerprint.rotate_left(32) ^ outcome.fingerprint
             }
         };
-        if let Some(violation) = ran.violation {
-            checked.failure = Some(Failure { turn, violation });
+        if let Some(violation) = outcome.violation {
+            checked.failure = Some(Failure { variant, violation });
             break;
         }
     }
     checked
 }
 
-/// The last events before `at_ns` of one of the world's runs.
+/// The last events before `at_ns` of a run of the world.
 pub fn recent_events(
     world: &World,
     choice: &Choice,
-    turn: Turn,
+    variant: Variant,
     at_ns: u64,
     most: usize,
 ) -> Vec<String> {
-    let ran = catch_panic(|| {
+    let outcome = catch_panic(|| {
         let mut recent = Recent::new(most);
         let observers = Observers::attached(&mut recent);
-        let mut machine = prepare(world, choice, turn, |built| built, |kernel| kernel, observers);
+        let mut machine =
+            prepare(world, choice, variant, |built| built, |kernel| kernel, observers);
         let _ = run_by_timetable(world, &mut machine, at_ns.saturating_add(1));
         drop(machine);
         recent.into_lines()
     });
-    ran.unwrap_or_else(|message| vec![format!("(the run breaks off: {message})")])
+    outcome.unwrap_or_else(|message| vec![format!("(the run broke down: {message})")])
 }
 
 fn plan(world: &World) -> GroupPlan {
     let mut settings = GroupSettings::default();
     for (path, shares) in &world.groups {
         let option = format!("{path}:cpu.shares={shares}");
-        settings.add(groups::parse_option(&option).expect("the world's groups are in order"));
+        settings.add(groups::parse_option(&option).expect("the world's groups are valid"));
     }
     for option in &world.group_settings {
-        settings.add(groups::parse_option(option).expect("the world's groups are in order"));
+        settings.add(groups::parse_option(option).expect("the world's groups are valid"));
     }
     GroupPlan::new(&settings, &world.model.group_paths(), world.cpus)
-        .expect("settings of version 2 go together")
+        .expect("settings of version 2 are compatible")
 }
 
-/// A machine with the world in it, tunables set and groups made.
+/// Prepares a machine with the world in it, with its tunables and groups.
 fn prepare<S, W, O>(
     world: &World,
     choice: &Choice,
-    turn: Turn,
+    variant: Variant,
     scheduler: impl FnOnce(Box<dyn Scheduler>) -> S,
     workload: impl FnOnce(Kernel) -> W,
     observer: O,
@@ -165,30 +174,31 @@ where
     let ids = setup::group_ids(plan.groups().len());
     let options = Options {
         group_ids: plan.ids_of(&ids, &world.model.group_paths()),
-        calls: (turn == Turn::Modelled).then(CallCosts::default),
+        calls: (variant == Variant::Modelled).then(CallCosts::default),
         conventions: Conventions { forks_inherit: world.forks_inherit, ..Conventions::default() },
         ..Options::default()
     };
-    let vm = rt_app::prepare(&world.model, &target, options)
-        .unwrap_or_else(|diagnostic| panic!("the generator made what cannot be run: {diagnostic}"));
+    let vm = rt_app::prepare(&world.model, &target, options).unwrap_or_else(|diagnostic| {
+        panic!("the generator made an invalid workload: {diagnostic}")
+    });
     let config = world.config();
     let groups: Vec<NewGroup<'_>> = plan.groups().iter().map(NewGroup::from).collect();
-    let mut assembly = Assembly::new(&config, choice).expect("nothing costs anything yet");
+    let mut assembly = Assembly::new(&config, choice).expect("costs are set later");
     assembly.groups = &groups;
-    match turn {
-        Turn::Golden | Turn::Again => {}
-        Turn::Shuffled => {
+    match variant {
+        Variant::Golden | Variant::Again => {}
+        Variant::Shuffled => {
             assembly.machine.order = Order::Shuffled(SplitMix64::new(world.seed ^ 0x5EED));
         }
-        Turn::Free => assembly.costs = Some(Setup::free(&world.topology())),
-        Turn::Modelled => assembly.costs = Some(dear(world)),
+        Variant::Free => assembly.costs = Some(Setup::free(&world.topology())),
+        Variant::Modelled => assembly.costs = Some(dear(world)),
     }
     assembly
         .build_with(scheduler, workload(vm), observer)
-        .unwrap_or_else(|refused| panic!("refused, though it was taken before: {refused}"))
+        .unwrap_or_else(|refused| panic!("refused, although it was accepted before: {refused}"))
 }
 
-/// Everything costs something, a tick the most: 3 us; a switch 2.
+/// All operations cost something, a tick most: 3 us; a switch 2 us.
 fn dear(world: &World) -> Setup {
     let mut model = CostModel::default();
     for (number, cost) in Cost::ALL.into_iter().enumerate() {
@@ -198,13 +208,13 @@ fn dear(world: &World) -> Setup {
     model.kernel[Cost::Tick] = 3_000_000;
     model.kernel[Cost::Wakeup] = 1_000_000;
     model.kernel[Cost::IpiReceive] = 1_500_000;
-    // A policy takes hundreds of them.
+    // A policy executes hundreds of instructions.
     model.kernel[Cost::ScxInsn] = 500;
     let nohz = world.seed.is_multiple_of(2);
     Setup::new(&model, &world.topology(), None, nohz)
 }
 
-/// Runs `machine` until `until_ns` with all that is done to it from outside.
+/// Runs `machine` until `until_ns` with all changes from outside.
 fn run_by_timetable<S, W, O>(
     world: &World,
     machine: &mut Machine<S, W, O>,
@@ -220,12 +230,13 @@ where
     }
     let plan = plan(world);
     let ids = setup::group_ids(plan.groups().len());
-    // What the kernel refuses belongs to the world.
+    // Refusals of the kernel are part of the world.
     world.timetable().run(machine, &plan, &ids, until_ns).map(|outcome| outcome.end)
 }
 
-fn unwatched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
-    let mut machine = prepare(world, choice, turn, |built| built, |vm| vm, Fingerprint::default());
+fn unwatched(world: &World, choice: &Choice, variant: Variant) -> RunOutcome {
+    let mut machine =
+        prepare(world, choice, variant, |built| built, |vm| vm, Fingerprint::default());
     let stopped = run_by_timetable(world, &mut machine, world.until_ns).err();
     RunOutcome {
         events: machine.counts().events(),
@@ -235,23 +246,23 @@ fn unwatched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     }
 }
 
-/// How closely a world of this size is watched.
+/// Rules that are checked in a world of this size.
 fn limits(world: &World, choice: &Choice) -> Limits {
     let mut limits = Limits {
         real_time_throttled: real_time_throttled(world, choice),
-        // A promise about waiting speaks of tasks beside each other, not of groups within groups,
-        // and of those whom nobody stops.
+        // A promise about waiting applies to tasks of one group that are not stopped, rather than
+        // to nested groups.
         waits: world.groups.is_empty() && world.changes.is_empty(),
-        // A CPU that is off line idles, too.
+        // A CPU that is offline idles, too.
         idling: !world.limits && world.changes.is_empty(),
         ..Limits::default()
     };
-    // Wrong books stay wrong for some hooks at least, and there are very many worlds.
+    // Wrong accounts stay wrong for at least some hooks, and there are very many worlds.
     if world.seed >= WIDENED_FROM {
         limits.audit_every = 5;
     }
-    // What looking takes grows with the product of both, and so does what there is to be seen: of
-    // large worlds all would go into looking.
+    // The cost of an audit grows with the product of both, and so does the number of events. Large
+    // worlds would spend all their time in audits.
     let size = u64::from(world.cpus) * world.model.initial_threads() as u64;
     if size > 400 {
         limits.audit_every = (size / 4).max(97);
@@ -260,8 +271,8 @@ fn limits(world: &World, choice: &Choice) -> Limits {
     limits
 }
 
-/// Whether ordinary tasks may at times come before real-time tasks: these are cut off when they
-/// have had their share of a period (`sched_rt_runtime_us`, from 2.6.25 on), or a server runs
+/// Whether ordinary tasks can at times precede real-time tasks. Real-time tasks are throttled when
+/// they have used their share of a period (`sched_rt_runtime_us`, from 2.6.25 on), or a server runs
 /// ordinary tasks in their place (`fair_server_runtime_ns`, from 6.12 on).
 fn real_time_throttled(world: &World, choice: &Choice) -> bool {
     let tunables = world.config().tunables_of(choice);
@@ -274,18 +285,18 @@ fn real_time_throttled(world: &World, choice: &Choice) -> bool {
         || value_of("fair_server_runtime_ns").is_some_and(|runtime| runtime > 0)
 }
 
-/// A modelled machine runs for so long at most, ns.
+/// Maximum duration of a run on a modelled machine, ns.
 const MODELLED_NS: u64 = 10_000_000_000;
 
 type Witness = (Accounts, Fingerprint);
 
-fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
-    /// Into so many parts a run is cut, to look at it in between.
+fn watched(world: &World, choice: &Choice, variant: Variant) -> RunOutcome {
+    /// Number of parts into which a run is divided, to check it in between.
     const PARTS: u64 = 64;
     let mut limits = limits(world, choice);
-    let modelled = turn == Turn::Modelled;
+    let modelled = variant == Variant::Modelled;
     if modelled {
-        // A reschedule waits for its CPU to be out of the kernel, also one in favour of a real-time
+        // A reschedule waits until its CPU leaves the kernel, also one in favour of a real-time
         // task.
         limits = Limits {
             waits: false,
@@ -297,23 +308,22 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     }
     let watch = |built| Watched::new(built, world.cpus, limits);
     let witness: Witness = (Accounts::new(world.cpus), Fingerprint::default());
-    // Where everything costs much a world may never come to its end, and nobody demands it: what
-    // can be seen, is seen early.
+    // Where everything is expensive a world may never end, and need not: faults show early.
     let until_ns = if modelled { world.until_ns.min(MODELLED_NS) } else { world.until_ns };
-    let mut machine = prepare(world, choice, turn, watch, Asked::new, witness);
-    // In the first run every pick is accounted for. The second, which nobody asks, must be the
-    // same.
-    machine.ask_reasons(turn == Turn::Golden);
+    let mut machine = prepare(world, choice, variant, watch, RequestedWork::new, witness);
+    // In the first run every pick is accounted for. The second run does not request reasons, and
+    // must be the same.
+    machine.ask_reasons(variant == Variant::Golden);
     let mut violation = None;
     let mut end = RunEnd::TimeUp;
     let parts = if world.changes.is_empty() { PARTS } else { 1 };
     for part in 1..=parts {
         let part_end_ns = until_ns / parts * part;
-        let ran = match parts {
+        let outcome = match parts {
             1 => run_by_timetable(world, &mut machine, part_end_ns),
             _ => machine.run_to(part_end_ns),
         };
-        match ran {
+        match outcome {
             Ok(how) => end = how,
             Err(stop) => {
                 violation = Some(Violation::new(Rule::Lost, machine.now_ns(), stop.to_string()))
@@ -328,7 +338,7 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     }
     let events = machine.counts().events();
     if violation.is_none() && parts > 1 {
-        // Tells the observers that it is over.
+        // Notifies the observers of the end.
         let until_ns = if end == RunEnd::TimeUp { until_ns } else { machine.now_ns() };
         if let Err(stop) = machine.run(until_ns) {
             violation = Some(Violation::new(Rule::Lost, machine.now_ns(), stop.to_string()));
@@ -344,9 +354,9 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
         && world.kind == Kind::Finite
         && end != RunEnd::AllEnded
         && !(modelled && end == RunEnd::TimeUp)
-        && !scheduler.someone_may_wait_for_ever()
+        && !scheduler.a_task_may_wait_forever()
     {
-        violation = asked.nobody_lost(end_ns).err().map(|mut lost| {
+        violation = asked.no_task_lost(end_ns).err().map(|mut lost| {
             if end == RunEnd::Stuck {
                 lost.what = format!("{}; {}", lost.what, asked.workload().wait_graph());
             }
@@ -356,10 +366,10 @@ fn watched(world: &World, choice: &Choice, turn: Turn) -> RunOutcome {
     RunOutcome { events, fingerprint: fingerprint.value(), violation }
 }
 
-/// In worlds where it is known who must get how much: is it so?
+/// Checks the shares of CPU time in worlds where they are known.
 fn shares_so_far(
     world: &World,
-    machine: &Machine<Watched<Box<dyn Scheduler>>, Asked<Kernel>, Witness>,
+    machine: &Machine<Watched<Box<dyn Scheduler>>, RequestedWork<Kernel>, Witness>,
 ) -> Option<Violation> {
     let now_ns = machine.now_ns();
     let task_ns = || {
@@ -407,8 +417,8 @@ pub fn run_command(world: &World, choice: &Choice, file: &str) -> String {
     command
 }
 
-/// What stands in files beside a saved world: ending of the name, which is also the option of
-/// `schedlab run` that takes the file, and text.
+/// Files next to a saved world: the extension, which is also the option of `schedlab run` that
+/// takes the file, and the text.
 pub fn side_files(world: &World) -> Vec<(&'static str, String)> {
     let mut files = vec![];
     if let Some(structure) = &world.structure {

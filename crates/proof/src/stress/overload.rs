@@ -1,14 +1,15 @@
-//! Worlds with more real-time work than real-time tasks may do: where the kernel cuts them off
+//! Worlds with more real-time work than real-time tasks may do. Where the kernel throttles them
 //! (`sched_rt_runtime_us`, from 2.6.25 on), CPUs are throttled while tasks sleep, wake and move.
 
-use super::world::{Kind, World, phase};
+use super::tasks::phase;
+use super::world::{Kind, World};
 use schedlab_core::Policy;
 use schedlab_lab::select::Choice;
 use schedlab_machine::SplitMix64;
 use schedlab_workload::model::{Action, Loops, Properties, Task};
 
-/// Gives every sixth world, drawn apart from all else, one to three kinds of real-time tasks that
-/// want from half a CPU to all CPUs twice.
+/// Gives every sixth world one to three kinds of real-time tasks that require from half a CPU to
+/// all CPUs twice. It has its own random stream.
 pub fn add(world: &mut World, choice: &Choice) {
     const APART: u64 = 0x0E_4104D;
     let mut random = SplitMix64::new(world.seed ^ APART);
@@ -20,7 +21,7 @@ pub fn add(world: &mut World, choice: &Choice) {
     if policies.is_empty() || random.below(6) > 0 {
         return;
     }
-    // Without a limit those that go on for ever would have their CPUs for ever.
+    // Without a limit, endless tasks would keep their CPUs forever.
     let limited = limited(world, choice);
     for number in 0..1 + random.below(3) {
         let task = task(&mut random, world, choice, &policies, limited, number);
@@ -28,8 +29,8 @@ pub fn add(world: &mut World, choice: &Choice) {
             let events = &task.phases[0].events;
             let round_ns: u64 = events.iter().map(|event| ns(&event.action)).sum();
             let work_ns = round_ns * rounds * u64::from(task.instances);
-            // As for the other tasks: enough if all were done one after the other, at a quarter of
-            // a CPU.
+            // As for the other tasks: enough if all work were done one after the other, at a
+            // quarter of a CPU.
             world.until_ns += 4 * work_ns + task.delay_ns;
         }
         world.model.tasks.push(task);
@@ -60,7 +61,7 @@ fn task(
         _ => 1 + random.below(2 * run_us),
     };
     let endless = limited && world.kind == Kind::Endless && random.below(2) == 0;
-    // Two seconds of work for a thread at most.
+    // A thread has at most two seconds of work.
     let rounds = 1 + random.below((2_000_000 / run_us).min(200));
     let policy = policies[random.below(policies.len() as u64) as usize];
     let mut properties = Properties {
@@ -86,7 +87,7 @@ fn task(
     }
 }
 
-/// Whether real-time tasks are cut off in this world.
+/// Whether real-time tasks are throttled in this world.
 fn limited(world: &World, choice: &Choice) -> bool {
     let name = "sched_rt_runtime_us";
     let set = world.tunables.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);

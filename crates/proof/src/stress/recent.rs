@@ -1,4 +1,4 @@
-//! The last events of a run, for those who look for the cause of something.
+//! The last events of a run, to find the cause of a failure.
 
 use schedlab_core::{BlockReason, CpuId, Event, TaskId, Waker};
 use schedlab_machine::Observer;
@@ -18,7 +18,7 @@ impl Recent {
         Recent { lines: VecDeque::with_capacity(most), most }
     }
 
-    /// What is kept, oldest first.
+    /// The events, oldest first.
     pub fn into_lines(self) -> Vec<String> {
         self.lines.into()
     }
@@ -33,7 +33,7 @@ impl Recent {
     }
 }
 
-/// A task or, if there is none, idle.
+/// The name of a task; without a task, `idle`.
 fn who(task: Option<TaskId>) -> String {
     task.map_or("idle".into(), |task| format!("task {}", task.0))
 }

@@ -4,27 +4,27 @@ use schedlab_core::Topology;
 use schedlab_machine::SplitMix64;
 use schedlab_machine::description::{Description, parse_topology};
 
-/// How the CPUs of a world hang together.
+/// Structure of a world's CPUs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Structure {
-    /// As it stands in a description of a machine, behind `"topology":`.
+    /// Text of the topology in a description of a machine, behind `"topology":`.
     pub text: String,
-    /// The same, read.
+    /// The parsed topology.
     pub topology: Topology,
 }
 
-/// Parts of a machine, from the outside in.
+/// Parts of a machine, from the outermost to the innermost.
 const LEVELS: [&str; 5] = ["nodes", "packages", "caches", "cores", "threads"];
 const NODES: usize = 0;
 const CORES: usize = 3;
 
-/// No part has more than so many of the next smaller one, but for cores: nodes, packages of a node,
-/// caches of a package, cores of a cache, threads of a core.
+/// Maximum number of parts in the next larger part, with no limit on cores: nodes, packages of a
+/// node, caches of a package, cores of a cache, threads of a core.
 const MOST: [u32; 5] = [8, 4, 4, u32::MAX, 4];
 
 impl Structure {
-    /// A machine of exactly `cpus` CPUs: each prime factor of the number is the number of parts of
-    /// some kind.
+    /// A machine of exactly `cpus` CPUs. Each prime factor of the number becomes the number of
+    /// parts of some kind.
     pub fn random(random: &mut SplitMix64, cpus: u32) -> Structure {
         let mut parts = [1_u32; LEVELS.len()];
         for factor in prime_factors(cpus) {
@@ -47,7 +47,7 @@ impl Structure {
         Structure { text, topology }
     }
 
-    /// The machine as a file that describes it.
+    /// A file that describes the machine.
     pub fn file(&self, name: &str) -> String {
         format!(
             "{{\n  \"format\": 1,\n  \"name\": \"{name}\",\n  \"about\": \"a random machine\",\n  \
@@ -56,7 +56,7 @@ impl Structure {
         )
     }
 
-    /// The machine, on which nothing costs anything.
+    /// The machine, with all costs 0.
     pub fn description(&self) -> Description {
         Description {
             name: "random".into(),
@@ -87,7 +87,7 @@ fn prime_factors(mut number: u32) -> Vec<u32> {
     factors
 }
 
-/// How far `nodes` are from each other, the same in both directions, as firmware says it.
+/// Distances between `nodes`, equal in both directions, as firmware reports them.
 fn distances(random: &mut SplitMix64, nodes: usize) -> String {
     const USUAL: [u32; 6] = [11, 15, 16, 20, 21, 32];
     let mut table = vec![vec![10; nodes]; nodes];
@@ -114,7 +114,8 @@ mod tests {
             with_nodes += u32::from(structure.topology.nodes() > 1);
             with_threads += u32::from(!structure.text.contains("\"threads\": 1,"));
             with_caches += u32::from(!structure.text.contains("\"caches\": 1,"));
-            let read = Description::parse("m", &structure.file("m")).expect("it is well formed");
+            let read = Description::parse("m", &structure.file("m"))
+                .expect("the description is well formed");
             assert_eq!(read.topology, structure.topology);
         }
         assert!(with_nodes > 10 && with_threads > 10 && with_caches > 10);

@@ -1,39 +1,39 @@
-//! Finds the golden schedules among files and directories.
+//! Finds golden schedules among files and directories.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What was found.
+/// A file that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collected {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Whether it was named itself, rather than found in a directory.
+    /// Whether the file itself was named, rather than a directory that contains it.
     pub named: bool,
 }
 
-/// Why a directory could not be searched.
+/// Reason why a directory could not be searched.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
-    /// The system says no.
+    /// The operating system refuses.
     #[error("{}: {error}", path.display())]
     Io {
-        /// What could not be looked at.
+        /// Path that could not be read.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// A directory without any.
+    /// The directory contains no golden schedule.
     #[error("{}: no .json, .json.gz or .json.xz file is in it or below it", path.display())]
     Empty {
-        /// Which.
+        /// The directory.
         path: PathBuf,
     },
 }
 
-/// The files among `paths`, and the golden schedules (by their names: `.json`, `.json.gz`,
-/// `.json.xz`) in and below the directories among them, each directory in the order of its names.
-/// Files that were named are taken whatever they are called, and not looked at.
+/// Returns the files among `paths`, and the golden schedules in and below the directories among
+/// them, in the order of their names. Golden schedules have the extensions `.json`, `.json.gz` or
+/// `.json.xz`. Files that were named are returned whatever their names are, and not opened.
 ///
 /// # Errors
 /// [`CollectError`].
@@ -53,7 +53,7 @@ pub fn collect(paths: &[PathBuf]) -> Result<Vec<Collected>, CollectError> {
     Ok(found)
 }
 
-/// Looks into `directory`, which lies in all of `above`. A link back to one of those, or to itself,
+/// Searches `directory`, which is below all of `above`. A link back to one of these, or to itself,
 /// is not followed.
 fn walk(
     directory: &Path,

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
-/// A slice for people: with the task's name, as golden files have it.
+/// A slice for people, with the name of the task from the golden file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamedSlice {
-    /// Where, from and to when, who.
+    /// CPU, task, begin and end.
     pub slice: Slice,
     /// The task's name.
     pub name: String,
@@ -22,14 +22,14 @@ impl fmt::Display for NamedSlice {
     }
 }
 
-/// Where two schedules first differ.
+/// The first difference between two schedules.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Difference {
-    /// The number of the first slice that differs, from 0.
+    /// Index of the first slice that differs.
     pub slice: usize,
-    /// What the real kernel did; none: its schedule ends there.
+    /// The slice of the real kernel. `None`: its schedule ends there.
     pub expected: Option<NamedSlice>,
-    /// What was replayed; none: it ends there.
+    /// The slice of the replay. `None`: the replay ends there.
     pub got: Option<NamedSlice>,
 }
 
@@ -50,13 +50,13 @@ impl fmt::Display for Difference {
 /// A figure of a task that differs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FigureDifference {
-    /// The task's name.
+    /// Name of the task.
     pub name: String,
-    /// Which, as the file calls it.
+    /// Name of the figure in the file.
     pub figure: &'static str,
-    /// What the file says.
+    /// Value in the file.
     pub expected: u64,
-    /// What was replayed.
+    /// Value in the replay.
     pub got: u64,
 }
 
@@ -67,17 +67,17 @@ impl fmt::Display for FigureDifference {
     }
 }
 
-/// How much CPU time agrees.
+/// Agreement of CPU time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Agreement {
-    /// Time during which the same task ran on the same CPU in both, ns.
+    /// Time during which the same task ran on the same CPU in both schedules, ns.
     pub same_ns: u64,
-    /// Time during which a CPU was busy in either, ns, over all CPUs.
+    /// Time during which a CPU was busy in either schedule, ns, summed over CPUs.
     pub busy_ns: u64,
 }
 
 impl Agreement {
-    /// The share that agrees: 1 = all.
+    /// The share that agrees; `1.0`: all.
     pub fn share(self) -> f64 {
         if self.busy_ns == 0 { 1.0 } else { self.same_ns as f64 / self.busy_ns as f64 }
     }
@@ -90,7 +90,7 @@ impl AddAssign for Agreement {
     }
 }
 
-/// Where `got` first differs from `expected`; both by start, then CPU.
+/// The first difference between `got` and `expected`. Both are sorted by start, then by CPU.
 pub fn first_difference(expected: &[Slice], got: &[Slice], names: &[String]) -> Option<Difference> {
     let named = |slice: &Slice| NamedSlice {
         slice: *slice,
@@ -108,7 +108,7 @@ pub fn first_difference(expected: &[Slice], got: &[Slice], names: &[String]) -> 
     })
 }
 
-/// How much CPU time of two schedules agrees.
+/// Agreement of CPU time between two schedules.
 pub fn agreement(expected: &[Slice], got: &[Slice]) -> Agreement {
     let (expected, got) = (by_cpu(expected), by_cpu(got));
     let mut agreement = Agreement::default();
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn only_the_same_task_on_the_same_cpu_at_the_same_time_agrees() {
         let expected = [slice(0, 0, 10, "a"), slice(0, 10, 20, "b"), slice(1, 0, 20, "c")];
-        // a runs 3 ns longer, b comes later; c is on another CPU; CPU 1 idles.
+        // `a` runs 3 ns longer, `b` comes later, `c` is on another CPU, and CPU 1 idles.
         let got = [slice(0, 0, 13, "a"), slice(0, 13, 18, "b"), slice(2, 0, 20, "c")];
         assert_eq!(agreement(&expected, &got), Agreement { same_ns: 15, busy_ns: 60 });
     }

@@ -1,10 +1,9 @@
-//! How golden schedules were made that do not say so themselves.
+//! Conventions of golden schedules that do not state them.
 //!
-//! A golden file can say in `machine.conventions` by which conventions its workload was run, and in
-//! `tunables` what was set. The first ones were written before there was a field for either; what
-//! they leave out stands in the table beside this file, by the `scheduler` and `kernel` that they
-//! name. (One property differs between files of the same kernel; there a mark in the `notes` picks
-//! the entry.)
+//! A golden file can state the conventions of its workload in `machine.conventions`, and settings
+//! in `tunables`. The first files were written before these fields existed. A table next to this
+//! file supplies what they lack, by their `scheduler` and `kernel`. (One property differs between
+//! files of the same kernel; there, a phrase in the `notes` selects the entry.)
 
 use schedlab_workload::{Conventions, GoldenFile};
 use serde::Deserialize;
@@ -20,40 +19,41 @@ struct Table {
     entries: Vec<Entry>,
 }
 
-/// What holds of the files that it matches.
+/// Properties of the files that an entry matches.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     scheduler: String,
-    /// None: every kernel's.
+    /// `None`: every kernel.
     kernel: Option<String>,
-    /// Words in the notes; none: whatever they say.
+    /// Words in the notes. `None`: any notes.
     notes: Option<String>,
     #[serde(default)]
     conventions: Vec<String>,
     #[serde(default)]
     tunables: BTreeMap<String, i64>,
-    /// A tunable for whether the kernel was built with group scheduling: as the file says, and
-    /// otherwise on one CPU and where there are groups.
+    /// A tunable for kernels that were built with group scheduling. Its value is in the file;
+    /// otherwise it is on for machines of one CPU and where there are groups.
     group_scheduling: Option<String>,
 }
 
-/// How a file was made.
+/// Conventions and settings of a file.
 #[derive(Default)]
-pub struct Known {
-    /// How its workload was run.
+pub struct Provenance {
+    /// Conventions of its workload.
     pub conventions: Conventions,
-    /// What was set besides the file's own tunables.
+    /// Settings in addition to the file's own tunables.
     pub tunables: Vec<(String, i64)>,
 }
 
-/// How `file` was made, as far as it does not say so itself. What its `tunables` name is not in it.
-pub fn of(file: &GoldenFile) -> Known {
-    let table: Table = serde_json::from_str(TABLE).expect("a test reads the table");
-    let mut known = Known::default();
+/// Conventions and settings of `file` that it does not state itself. Tunables that it names are
+/// left out.
+pub fn of(file: &GoldenFile) -> Provenance {
+    let table: Table = serde_json::from_str(TABLE).expect("a test parses the table");
+    let mut known = Provenance::default();
     for entry in table.entries.iter().filter(|entry| entry.matches(file)) {
         for name in &entry.conventions {
-            known.conventions.set(name).expect("a test reads the table");
+            known.conventions.set(name).expect("a test parses the table");
         }
         let unsaid =
             |(name, _): &(&String, &i64)| file.tunables.iter().all(|(other, _)| other != *name);
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_table_can_be_read() {
-        let table: Table = serde_json::from_str(TABLE).expect("it is in order");
+        let table: Table = serde_json::from_str(TABLE).expect("the table is valid");
         for entry in &table.entries {
             for name in &entry.conventions {
                 assert_eq!(Conventions::default().set(name), Ok(()), "{name}");

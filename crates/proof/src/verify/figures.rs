@@ -1,15 +1,15 @@
-//! What a golden file counts of each thread, counted in a replay.
+//! Figures that a golden file has of each thread, counted in a replay.
 //!
-//! Who made the files looked at the machine at the end of every nanosecond. So a turn that a
-//! preemption ends in the nanosecond in which it began is none, and a wait goes on through it.
-//! (`schedlab_measure::Stats`, which `schedlab run` shows, counts switches as they happen; its
-//! waits are these.)
+//! The programs that made the files examined the machine at the end of every nanosecond. So a turn
+//! that a preemption ends in the nanosecond in which it began is not a turn, and the wait
+//! continues. (`schedlab_measure::Stats`, which `schedlab run` shows, counts switches as they
+//! happen; its waits are the same.)
 
 use schedlab_core::{CpuId, Event, Observer, TaskId, TaskTable};
 
-/// What was counted of a thread.
+/// Figures of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counted {
+pub struct ThreadFigures {
     /// CPU time, ns.
     pub runtime_ns: u64,
     /// Time runnable without a CPU, ns.
@@ -18,11 +18,11 @@ pub struct Counted {
     pub max_wait_ns: u64,
 }
 
-/// Counts; an observer.
+/// Counts the figures; an observer.
 #[derive(Debug, Default)]
 pub struct Figures {
     tasks: TaskTable<Row>,
-    /// To whom something happened at `now_ns`.
+    /// Tasks with events at `now_ns`.
     touched: Vec<TaskId>,
     now_ns: u64,
 }
@@ -31,14 +31,14 @@ pub struct Figures {
 struct Row {
     runnable: bool,
     on: Option<CpuId>,
-    /// The CPU that it had at the end of an earlier nanosecond, and since when, ns.
+    /// The CPU that the task had at the end of an earlier nanosecond, and since when, ns.
     seen_on: Option<(CpuId, u64)>,
     waits_since_ns: Option<u64>,
-    counted: Counted,
+    counted: ThreadFigures,
 }
 
 impl Row {
-    /// How it stands at the end of a nanosecond.
+    /// Updates the figures at the end of a nanosecond.
     fn settle(&mut self, now_ns: u64) {
         if self.seen_on.map(|(cpu, _)| cpu) != self.on {
             self.leave(now_ns);
@@ -67,8 +67,8 @@ impl Row {
 }
 
 impl Figures {
-    /// What was counted of each task.
-    pub fn all(&self) -> impl Iterator<Item = (TaskId, Counted)> {
+    /// Figures of each task.
+    pub fn all(&self) -> impl Iterator<Item = (TaskId, ThreadFigures)> {
         self.tasks.iter().map(|(task, row)| (task, row.counted))
     }
 
@@ -129,7 +129,7 @@ mod tests {
     const A: TaskId = TaskId(0);
     const CPU: CpuId = CpuId(0);
 
-    fn after(events: &[(u64, Event<'_>)]) -> Counted {
+    fn after(events: &[(u64, Event<'_>)]) -> ThreadFigures {
         let mut figures = Figures::default();
         figures.on(0, Event::Born { task: A, parent: None, attr: &TaskAttr::default() });
         figures.on(0, Event::started(A, CPU));
@@ -149,16 +149,16 @@ mod tests {
             (80, Event::blocked(A, CPU, BlockReason::Interruptible)),
             (80, Event::switched(CPU, Some(A), false, None)),
         ]);
-        let expected = Counted { runtime_ns: 30, wait_ns: 50, max_wait_ns: 50 };
+        let expected = ThreadFigures { runtime_ns: 30, wait_ns: 50, max_wait_ns: 50 };
         assert_eq!(counted, expected);
     }
 
     #[test]
     fn what_goes_on_at_the_end_counts_to_there() {
-        let expected = Counted { wait_ns: 100, max_wait_ns: 100, ..Counted::default() };
+        let expected = ThreadFigures { wait_ns: 100, max_wait_ns: 100, ..ThreadFigures::default() };
         assert_eq!(after(&[]), expected);
         let runs = after(&[(40, Event::switched(CPU, None, false, Some(A)))]);
-        let expected = Counted { runtime_ns: 60, wait_ns: 40, max_wait_ns: 40 };
+        let expected = ThreadFigures { runtime_ns: 60, wait_ns: 40, max_wait_ns: 40 };
         assert_eq!(runs, expected);
     }
 }

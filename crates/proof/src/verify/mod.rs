@@ -1,4 +1,4 @@
-//! Replays golden schedules: every slice must be as the real kernel had it.
+//! Replays golden schedules: every slice must equal that of the real kernel.
 
 mod collect;
 mod compare;
@@ -12,28 +12,28 @@ pub use replay::{GoldenError, Verdict, check_file, observe_file, verify_bytes, v
 
 use std::collections::BTreeMap;
 
-/// What came of the golden schedules of one scheduler and kernel.
+/// Results for the golden schedules of one scheduler and kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Files replayed.
+    /// Number of files replayed.
     pub files: usize,
-    /// Those of them in which every slice agrees.
+    /// Number of these files in which every slice agrees.
     pub agreeing: usize,
-    /// CPU time over all files, and how much of it agrees.
+    /// CPU time over all files, and the part of it that agrees.
     pub agreement: Agreement,
 }
 
-/// What came of many golden schedules, by scheduler and kernel.
+/// Results for many golden schedules, by scheduler and kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// For each scheduler and kernel what came of its files.
+    /// Results by scheduler and kernel.
     pub tallies: BTreeMap<(String, String), Tally>,
-    /// Files that could not be replayed.
+    /// Number of files that could not be replayed.
     pub errors: usize,
 }
 
 impl Summary {
-    /// Counts one more file.
+    /// Adds the result of a file.
     pub fn add(&mut self, result: &Result<Verdict, GoldenError>) {
         match result {
             Err(_) => self.errors += 1,
@@ -47,7 +47,7 @@ impl Summary {
         }
     }
 
-    /// All schedulers together.
+    /// Total over all schedulers.
     pub fn total(&self) -> Tally {
         let mut total = Tally::default();
         for tally in self.tallies.values() {

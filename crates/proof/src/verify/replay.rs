@@ -2,7 +2,7 @@
 
 use super::compare::{Agreement, Difference, FigureDifference, agreement, first_difference};
 use super::conventions;
-use super::figures::{Counted, Figures};
+use super::figures::{Figures, ThreadFigures};
 use crate::check::{Limits, Violation, Watched};
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{GroupId, Observer, Policy, SchedAttr, Scheduler, TaskId};
@@ -23,56 +23,56 @@ use schedlab_workload::{Diagnostic, GoldenFile, GroupPlan};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// What came of a golden schedule.
+/// Result of replaying a golden schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verdict {
-    /// The scheduler, as the file names it.
+    /// Scheduler, as the file names it.
     pub scheduler: String,
-    /// The release whose source was driven.
+    /// The release whose source was run.
     pub kernel: String,
-    /// How many slices the file has.
+    /// Number of slices in the file.
     pub slices: usize,
-    /// Where the replay first differs.
+    /// The first difference of the replay.
     pub difference: Option<Difference>,
-    /// A figure of the file's `tasks` that the replay has not, if there is one.
+    /// The first figure of the file's `tasks` that differs in the replay, if any.
     pub figure: Option<FigureDifference>,
-    /// How much CPU time agrees.
+    /// Agreement of CPU time.
     pub agreement: Agreement,
 }
 
 impl Verdict {
-    /// Whether every slice agrees, and every figure.
+    /// Whether every slice and every figure agree.
     pub fn agrees(&self) -> bool {
         self.difference.is_none() && self.figure.is_none()
     }
 }
 
-/// Why a golden schedule could not be replayed.
+/// Reason why a golden schedule could not be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum GoldenError {
     /// The file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Not a golden schedule, or not a sound one.
+    /// The file is not a golden schedule, or not a valid one.
     #[error(transparent)]
     Form(#[from] Diagnostic),
-    /// Load-tracking vectors, which lie beside the golden schedules but are none.
+    /// The file has load-tracking vectors, which are stored next to the golden schedules.
     #[error("these are load-tracking vectors (pelt-vectors/1), not a schedule")]
     Vectors,
     /// This build has no such scheduler.
     #[error("{diagnostic}")]
     UnknownScheduler {
-        /// The scheduler, as the file names it.
+        /// Scheduler, as the file names it.
         scheduler: String,
-        /// The kernel, as the file names it.
+        /// Kernel, as the file names it.
         kernel: String,
-        /// That there is none, and where the file says so.
+        /// The message, with the place in the file.
         diagnostic: Diagnostic,
     },
-    /// The scheduler does not run on such a machine, or refuses what is to be set.
+    /// The scheduler does not run on such a machine, or refuses a setting.
     #[error("{0}")]
     Refused(String),
-    /// The scheduler, or what drives it, failed.
+    /// The scheduler, or the code that drives it, failed.
     #[error("the replay broke down: {0}")]
     Broken(String),
 }
@@ -86,8 +86,8 @@ pub fn verify_file(path: &Path) -> Result<Verdict, GoldenError> {
     verify_bytes(&name, &compressed::read(path, compressed::LIMIT)?)
 }
 
-/// Replays the golden schedule in a file. `observer` sees every event.
-/// `reasons`: whether decisions come with their grounds ([`Event::Decided`](schedlab_core::Event)).
+/// Replays the golden schedule in a file. `observer` receives every event. `reasons`: whether
+/// decisions come with their grounds ([`Event::Decided`](schedlab_core::Event)).
 ///
 /// # Errors
 /// [`GoldenError`].
@@ -103,8 +103,8 @@ pub fn observe_file(
     observed.map_err(GoldenError::Broken)?
 }
 
-/// Replays the golden schedule in a file under every invariant, asking for the reasons of every
-/// decision: the first rule that is broken, if one is.
+/// Replays the golden schedule in a file under all invariants, with the reasons of every decision.
+/// Returns the first rule that is broken, if any.
 ///
 /// # Errors
 /// [`GoldenError`].
@@ -113,7 +113,8 @@ pub fn check_file(path: &Path) -> Result<Option<Violation>, GoldenError> {
     let bytes = compressed::read(path, compressed::LIMIT)?;
     let (file, choice) = parse(&name, &bytes)?;
     let checked = catch_panic(|| {
-        // Zombies stay, and groups are throttled: only what holds at every event is watched.
+        // Zombies stay, and groups are throttled, so only rules that hold at every event are
+        // checked.
         let limits = Limits {
             real_time_throttled: true,
             audit_every: 211,
@@ -131,7 +132,7 @@ pub fn check_file(path: &Path) -> Result<Option<Violation>, GoldenError> {
     checked.map_err(GoldenError::Broken)?
 }
 
-/// Reads a golden schedule and finds its scheduler.
+/// Parses a golden schedule and finds its scheduler.
 fn parse(name: &str, text: &[u8]) -> Result<(GoldenFile, Choice), GoldenError> {
     let text = compressed::as_text(text)?;
     let file = match GoldenFile::parse(name, text) {
@@ -148,7 +149,7 @@ fn parse(name: &str, text: &[u8]) -> Result<(GoldenFile, Choice), GoldenError> {
     Ok((file, Choice::of(entry, release)))
 }
 
-/// That nothing here was checked against the file's scheduler and kernel, and what was.
+/// Reports that this program lacks the file's scheduler and kernel, and lists the ones that it has.
 fn unknown_scheduler(file: &GoldenFile) -> Diagnostic {
     let (scheduler, kernel) = (file.scheduler.as_str(), file.kernel.as_str());
     let message = format!("there is no scheduler {scheduler} of kernel {kernel} in this program");
@@ -166,10 +167,10 @@ fn unknown_scheduler(file: &GoldenFile) -> Diagnostic {
         return file.error_at(Place::Scheduler, message).with_help(help);
     }
     file.error_at(Place::Kernel, message)
-        .with_help(format!("there are those of {}", kernels.join(", ")))
+        .with_help(format!("there are golden schedules of kernels {}", kernels.join(", ")))
 }
 
-/// Replays the golden schedule that `text` holds. `name` is what messages call it.
+/// Replays the golden schedule in `text`. Messages refer to it as `name`.
 ///
 /// # Errors
 /// [`GoldenError`].
@@ -204,8 +205,8 @@ fn is_vectors(text: &str) -> bool {
     serde_json::from_str(text).is_ok_and(|head: Head| head.format == "pelt-vectors/1")
 }
 
-/// The slices of a replay, and what it counted of each of the file's threads.
-type Replayed = (Vec<Slice>, HashMap<TaskId, Counted>);
+/// Slices of a replay, and figures of each of the file's threads.
+type Replayed = (Vec<Slice>, HashMap<TaskId, ThreadFigures>);
 
 fn replay(file: &GoldenFile, choice: &Choice) -> Result<Replayed, GoldenError> {
     let (mut recorder, mut figures) = (SliceRecorder::new(), Figures::default());
@@ -213,12 +214,12 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Replayed, GoldenError> {
     let machine = run(file, choice, false, |scheduler| scheduler, observer)?;
     let (_, workload, _) = machine.into_parts();
     let mut slices = recorder.into_slices();
-    // The machine numbers forked threads in order of birth, the file in the order in which it names
-    // them.
+    // The machine numbers forked threads in order of birth; the file, in the order in which it
+    // names them.
     let initial = file.model.initial_threads();
     let names: HashMap<&str, TaskId> =
         file.threads.iter().map(String::as_str).zip((0..).map(TaskId)).collect();
-    // One that the file does not name at all is none of its numbers.
+    // A thread that the file does not name has no number.
     let number = |task: TaskId| match task.index() < initial {
         true => task,
         false => {
@@ -233,11 +234,11 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Replayed, GoldenError> {
     Ok((slices, figures))
 }
 
-/// The first figure of the file, task by task, that the replay has not. What is a switch, a wakeup
-/// and a migration differs from one scheduler's files to another's; they are not compared.
+/// The first figure of the file, task by task, that differs in the replay. Definitions of switches,
+/// wakeups and migrations differ between schedulers' files, so these are not compared.
 fn first_figure_that_differs(
     file: &GoldenFile,
-    got: &HashMap<TaskId, Counted>,
+    got: &HashMap<TaskId, ThreadFigures>,
 ) -> Option<FigureDifference> {
     file.figures.iter().find_map(|expected| {
         // A thread that was never born did nothing.
@@ -254,8 +255,8 @@ fn first_figure_that_differs(
     })
 }
 
-/// The machine of `file` at its end, with the scheduler inside what `wrap` puts around it.
-/// `reasons`: whether its decisions are to come with their grounds.
+/// The machine of `file` at its end, with the scheduler inside the value that `wrap` returns.
+/// `reasons`: whether its decisions come with their grounds.
 fn run<'o, S: Scheduler>(
     file: &GoldenFile,
     choice: &Choice,
@@ -300,7 +301,7 @@ fn run<'o, S: Scheduler>(
             _ => config.tunables.push((name.clone(), *value)),
         }
     }
-    // What the machine's build decides is there before anything is set.
+    // Settings of the machine's build precede all others.
     config.tunables.splice(0..0, known.tunables);
     let groups: Vec<NewGroup<'_>> = file
         .groups
@@ -325,7 +326,7 @@ fn run<'o, S: Scheduler>(
     Ok(machine)
 }
 
-/// The policies that tasks have at some time.
+/// Policies that tasks have at any time.
 fn policies_of(file: &GoldenFile) -> Vec<Policy> {
     let mut policies = file.model.policies();
     policies.extend(file.timetable.policies());
@@ -336,7 +337,7 @@ fn policies_of(file: &GoldenFile) -> Vec<Policy> {
     policies
 }
 
-/// Runs the machine, and does to it what the file says is done from outside.
+/// Runs the machine, with the changes from outside that the file specifies.
 fn drive<S: Scheduler, O: Observer>(
     file: &GoldenFile,
     group_ids: &[GroupId],
@@ -348,7 +349,7 @@ fn drive<S: Scheduler, O: Observer>(
         file.timetable.run(machine, &plan, &[], file.end_ns).map_err(broken)?;
         return Ok(());
     }
-    // What would be done behind the end is not waited for.
+    // Changes after the end do not happen.
     for action in file.actions.iter().take_while(|action| action.at_ns < file.end_ns) {
         if machine.run_to(action.at_ns).map_err(broken)? != RunEnd::TimeUp {
             break;
@@ -359,14 +360,14 @@ fn drive<S: Scheduler, O: Observer>(
             let workload = machine.workload();
             let all = (0..machine.task_count() as u32).map(TaskId);
             let Some(found) = all.clone().find(|&task| workload.thread_name(task) == *name) else {
-                // It is not born yet.
+                // The task is not born yet.
                 continue;
             };
             task = found;
             attr = machine.task_attr(task);
         }
         match machine.act(&action.what.action(task, attr, group_ids)) {
-            // What the kernel refuses does nothing, and one that has ended has nothing done to it.
+            // A refusal of the kernel has no effect, and neither has a change of an ended task.
             Ok(()) | Err(ActionError::Refused(_) | ActionError::Ended(_)) => {}
             Err(error) => return Err(GoldenError::Refused(error.to_string())),
         }
@@ -381,23 +382,24 @@ mod tests {
     use schedlab_measure::Stats;
     use std::path::PathBuf;
 
-    /// What reports call the longest wait is what golden files call `max_wait_ns`: counted in
-    /// another way, of the same runs.
+    /// The longest wait of reports is the `max_wait_ns` of golden files, which is counted
+    /// differently for the same runs.
     #[test]
     fn the_longest_wait_of_reports_is_that_of_golden_files() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
         let folders: Vec<PathBuf> = ["o_n", "bfs"].iter().map(|name| root.join(name)).collect();
         let mut tasks = 0;
-        for found in super::super::collect(&folders).expect("the golden schedules are there") {
-            let bytes = compressed::read(&found.path, compressed::LIMIT).expect("it can be read");
+        for found in super::super::collect(&folders).expect("the golden schedules exist") {
+            let bytes =
+                compressed::read(&found.path, compressed::LIMIT).expect("the file is readable");
             let name = found.path.display().to_string();
-            let (file, choice) = parse(&name, &bytes).expect("it is one");
+            let (file, choice) = parse(&name, &bytes).expect("the file is a golden schedule");
             let (mut figures, mut stats) = (Figures::default(), Stats::new(file.cpus, &[]));
             let observer = (&mut figures, &mut stats);
             let machine = run(&file, &choice, false, |scheduler| scheduler, observer);
             machine.map(|_| ()).expect("the schedule can be replayed");
             for (task, counted) in figures.all() {
-                let did = stats.task(task).expect("it was born");
+                let did = stats.task(task).expect("the task was born");
                 let said = (did.cpu_ns, did.wait_ns, did.wait_max_ns);
                 let right = (counted.runtime_ns, counted.wait_ns, counted.max_wait_ns);
                 assert_eq!(said, right, "{name}: {task:?}");

@@ -1,4 +1,4 @@
-//! Every golden schedule must be met, but for those that `tests/golden/README.md` lists with a
+//! Every golden schedule must be met, except those that `tests/golden/README.md` lists with a
 //! reason.
 
 mod vectors;
@@ -13,12 +13,12 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden")
 }
 
-/// The paths in the README's table of files that do not agree.
+/// Paths in the README's table of files that do not agree.
 fn known_to_disagree() -> BTreeSet<String> {
     let readme = std::fs::read_to_string(golden().join("README.md")).expect("the README is there");
     let (_, rest) =
         readme.split_once("## Files that do not agree").expect("the README has the section");
-    let section = rest.split("\n## ").next().expect("there is a first part");
+    let section = rest.split("\n## ").next().expect("`split` returns at least one part");
     let path = |line: &str| {
         let cell = line.strip_prefix('|')?.split('|').next()?;
         Some(cell.trim().trim_matches('`').to_string())
@@ -26,8 +26,8 @@ fn known_to_disagree() -> BTreeSet<String> {
     section.lines().filter_map(path).filter(|cell| cell.contains(".json")).collect()
 }
 
-/// How many files each folder of `tests/golden` holds, all of which are replayed and agree but for
-/// those that the README lists. Who adds files counts them here.
+/// Number of files in each folder of `tests/golden`. All are replayed and agree, except those that
+/// the README lists. When files are added, these numbers must be updated.
 const FILES: [(&str, usize); 13] = [
     ("bfs", 91),
     ("bfs316", 91),
@@ -44,7 +44,7 @@ const FILES: [(&str, usize); 13] = [
     ("sd", 94),
 ];
 
-/// Folder by folder, as a count below `tests/golden`.
+/// Number of files by folder below `tests/golden`.
 type Counts = BTreeMap<String, usize>;
 
 /// The first part of a path below `tests/golden`.
@@ -55,7 +55,7 @@ fn folder(name: &str) -> String {
 #[test]
 fn every_golden_schedule_is_met_but_for_those_listed() {
     let root = golden();
-    let files = collect(std::slice::from_ref(&root)).expect("the golden schedules are there");
+    let files = collect(std::slice::from_ref(&root)).expect("the golden schedules exist");
     let results = parallel::map(&files, parallel::cores(), |file| verify_file(&file.path));
     let listed = known_to_disagree();
     let mut seen = BTreeSet::new();
@@ -63,7 +63,12 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
     let mut agreeing = Counts::new();
     let mut known_not_to = Counts::new();
     for (file, result) in files.iter().zip(results) {
-        let name = file.path.strip_prefix(&root).expect("it is below").display().to_string();
+        let name = file
+            .path
+            .strip_prefix(&root)
+            .expect("the file is below the root")
+            .display()
+            .to_string();
         let known = listed.contains(&name);
         if known {
             seen.insert(name.clone());
@@ -71,12 +76,13 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
         let difference = match result {
             Ok(verdict) => verdict.difference.map(|difference| difference.to_string()),
             Err(GoldenError::Vectors) => vectors::difference(&file.path),
-            // Nothing is skipped, whatever the reason: no scheduler of that name, unreadable.
+            // No file is skipped for any reason, such as an unknown scheduler or an unreadable
+            // file.
             Err(error) => Some(error.to_string()),
         };
         match difference {
             None if known => {
-                wrong.push(format!("{name} agrees, though the README says it does not"))
+                wrong.push(format!("{name} agrees, although the README lists it as different"))
             }
             None => *agreeing.entry(folder(&name)).or_default() += 1,
             Some(_) if known => *known_not_to.entry(folder(&name)).or_default() += 1,
@@ -84,7 +90,7 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
         }
     }
     for missing in listed.difference(&seen) {
-        wrong.push(format!("{missing} is listed in the README and not there"));
+        wrong.push(format!("{missing} is listed in the README, but does not exist"));
     }
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
     for (folder, count) in known_not_to {
@@ -95,12 +101,12 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
     assert_eq!(agreeing, expected, "files in each folder: left those replayed, right FILES");
 }
 
-/// Every golden schedule once more, under every invariant that holds at every event; and asked for
-/// the reason of every pick, whom it names must be who is picked.
+/// Every golden schedule runs again under all invariants that hold at every event, with a reason
+/// for every pick. The task that the reason names must be the task that is picked.
 #[test]
 fn every_golden_schedule_keeps_every_invariant_and_its_reasons_are_true() {
     let root = golden();
-    let files = collect(std::slice::from_ref(&root)).expect("the golden schedules are there");
+    let files = collect(std::slice::from_ref(&root)).expect("the golden schedules exist");
     let results = parallel::map(&files, parallel::cores(), |file| check_file(&file.path));
     let mut wrong = vec![];
     let (mut checked, mut vectors) = (0, 0);
@@ -120,17 +126,19 @@ fn every_golden_schedule_keeps_every_invariant_and_its_reasons_are_true() {
     assert_eq!((checked, vectors), expected, "schedules and vectors");
 }
 
-/// The golden files that `docs/testing.md` names as holding a rule are there: a name is the
-/// beginning of a path, and a `*` in it stands for anything.
+/// The golden files that `docs/testing.md` names as evidence for a rule exist. A name is the
+/// beginning of a path, and `*` in it matches anything.
 #[test]
 fn the_golden_files_that_the_table_of_rules_names_are_there() {
     let root = golden();
     let page = root.join("../../docs/testing.md");
-    let page = std::fs::read_to_string(page).expect("the page is there");
-    let files = collect(std::slice::from_ref(&root)).expect("the golden schedules are there");
+    let page = std::fs::read_to_string(page).expect("the page exists");
+    let files = collect(std::slice::from_ref(&root)).expect("the golden schedules exist");
     let paths: Vec<String> = files
         .iter()
-        .map(|file| file.path.strip_prefix(&root).expect("it is below").display().to_string())
+        .map(|file| {
+            file.path.strip_prefix(&root).expect("the file is below the root").display().to_string()
+        })
         .collect();
     let folders: Vec<String> = FILES.iter().map(|(folder, _)| format!("{folder}/")).collect();
     let mut named = 0;
@@ -151,8 +159,8 @@ fn the_golden_files_that_the_table_of_rules_names_are_there() {
     assert!(named > 50, "only {named} are named");
 }
 
-/// Any observer can be attached to a golden schedule, and whether it asks for reasons changes
-/// nothing else that it sees.
+/// Any observer can be attached to a golden schedule, and a request for reasons changes nothing
+/// else that it sees.
 #[test]
 fn a_golden_schedule_can_be_observed() {
     #[derive(Default)]
@@ -171,7 +179,7 @@ fn a_golden_schedule_can_be_observed() {
     let file = golden().join("round_robin/hogs-3-nice0-1cpu.json.xz");
     let observe = |reasons| {
         let mut counts = Counts::default();
-        observe_file(&file, reasons, &mut counts).expect("the file can be replayed");
+        observe_file(&file, reasons, &mut counts).expect("the file is replayed");
         counts
     };
     let (plain, asked) = (observe(false), observe(true));

@@ -1,17 +1,17 @@
-//! Load-tracking vectors (`pelt-vectors/1`): states, steps, and the averages that the kernel's own
-//! code came to.
+//! Load-tracking vectors (`pelt-vectors/1`): states, steps, and the averages of the kernel's own
+//! code.
 
 use schedlab_lab::compressed;
 use schedlab_sched::classes::pelt::Average;
 use serde_json::Value;
 use std::path::Path;
 
-/// The first step at which ours are not the kernel's averages, if there is one.
+/// The first step at which our averages differ from the kernel's, if any.
 pub fn difference(path: &Path) -> Option<String> {
-    let bytes = compressed::read(path, compressed::LIMIT).expect("it is readable");
-    let file: Value = serde_json::from_slice(&bytes).expect("it is JSON");
+    let bytes = compressed::read(path, compressed::LIMIT).expect("the file is readable");
+    let file: Value = serde_json::from_slice(&bytes).expect("the file is JSON");
     let initial = &file["initial"];
-    let of = |name: &str| initial[name].as_u64().expect("the state to begin with has every figure");
+    let of = |name: &str| initial[name].as_u64().expect("the initial state has every figure");
     let mut average = Average {
         last_update_time: of("last_update_time"),
         load_sum: of("load_sum"),
@@ -22,14 +22,14 @@ pub fn difference(path: &Path) -> Option<String> {
         runnable_avg: of("runnable_avg"),
         util_avg: of("util_avg"),
     };
-    let steps = file["steps"].as_array().expect("there are steps");
+    let steps = file["steps"].as_array().expect("the file has steps");
     assert!(!steps.is_empty(), "{} has no steps", path.display());
     for (number, step) in steps.iter().enumerate() {
         let row: Vec<u64> = step
             .as_array()
             .expect("a step is a row")
             .iter()
-            .map(|figure| figure.as_u64().expect("of figures"))
+            .map(|figure| figure.as_u64().expect("a row has figures"))
             .collect();
         let [now_ns, load, runnable, running, weight, expected @ ..] = &row[..] else {
             panic!("{}: step {number} is too short", path.display());

@@ -106,12 +106,12 @@ fn interrupted_or_on_one_core_it_gives_the_same_bytes() {
     assert_eq!(with(&["--resume", &file]).good(), expected);
     assert_eq!(std::fs::read_to_string(&file).expect("the file exists").lines().count(), 1 + 24);
     assert_eq!(with(&["--resume", &file]).good(), expected);
-    with(&["--save", &file]).error(&["is there already; go on with it by --resume"]);
+    with(&["--save", &file]).error(&["exists already; continue it with --resume"]);
     with(&["--resume", &file, "--cpus=2"])
         .error(&["results of another sweep", "number of CPUs is 1, not 2"]);
     with(&["--resume", "no/such/file"]).error(&["no/such/file: "]);
     let other = scratch.file("letter", "Dear all,\n");
-    with(&["--resume", &other]).error(&["line 1: this is no result of a sweep"]);
+    with(&["--resume", &other]).error(&["line 1: this is not a result of a sweep"]);
 }
 
 #[test]

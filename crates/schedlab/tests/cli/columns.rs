@@ -138,10 +138,10 @@ fn what_cannot_be_set_is_said_with_what_could() {
     };
     set("base_slice_ns=1e6,2e6", &["no tunable of any of the schedulers; eevdf@6.18", "have it"]);
     set("sched_latenci_ns=1e6,2e6", &["did you mean sched_latency_ns?"]);
-    set("sched_latency_ns=1e6,1ms", &["the value 1ms comes twice"]);
+    set("sched_latency_ns=1e6,1ms", &["the value 1ms is given twice"]);
     set("sched_latency_ns=6x", &["\"6x\" is not a whole number such as 6000000 or 6e6, or a time"]);
     set("sched_latency_ns=6e6,5", &["cfs@2.6.32[sched_latency_ns=5]", "it must be 100000 to "]);
-    set("nise:worker=3", &["\"nise:\" is no kind of setting; there are nice:KEY"]);
+    set("nise:worker=3", &["\"nise:\" is not a kind of setting; the kinds are nice:KEY"]);
     set("nice:worcer=3", &["there is no task \"worcer\"; "]);
     set("nice:worker=30", &["-20 to 19"]);
     set("shares:/g=512", &["there is no group /g; no task is in one"]);
@@ -155,14 +155,17 @@ fn what_cannot_be_set_is_said_with_what_could() {
         server(&["-s", name]).error(parts);
     };
     own("cfs:base_slice_ns=5", &["base_slice_ns is no tunable of cfs@2.6.32; eevdf@6.18"]);
-    own("cfs,sched_latency_ns=6ms", &["whose setting is this?", "cfs:sched_latency_ns=6ms"]);
-    own("cfs:nice=6", &["whose? Write it as nice:KEY=6"]);
+    own(
+        "cfs,sched_latency_ns=6ms",
+        &["this setting names no scheduler", "cfs:sched_latency_ns=6ms"],
+    );
+    own("cfs:nice=6", &["the KEY is missing; write it as nice:KEY=6"]);
     own("cfs:sched_latency_ns", &["a setting has no =", "cfs:NAME=VALUE"]);
     own("cfs[sched_latency_ns=5", &["there is no ] at the end"]);
     own("cfs:sched_latency_ns=6e6,20e6", &["--set sched_latency_ns=6000000,20e6"]);
     own("cfs:sched_latency_ns=6e6,sched_latency_ns=2e6", &["sched_latency_ns is set twice"]);
     schedlab(&["bench", "hackbench", "1", "--set", "sched_latency_ns=6e6,20e6"])
-        .error(&["one value of a tunable"]);
+        .error(&["a tunable can have one value"]);
 }
 
 #[test]

@@ -69,9 +69,9 @@ fn mistakes_are_told() {
     for (arguments, wanted) in [
         (vec!["no-such-file.json"], "no-such-file.json"),
         (vec![none.as_str()], "live-schedule/1"),
-        (vec!["examples/desktop.json"], "it is no JSON"),
+        (vec!["examples/desktop.json"], "it is not JSON"),
         (vec![MEASURED, "--scheduler", "cfss"], "cfss"),
-        (vec![MEASURED, "--machine", "flat-2"], "what things cost"),
+        (vec![MEASURED, "--machine", "flat-2"], "has no costs"),
         (vec![MEASURED, "--placement", "cpu9"], "cpu0"),
         (vec![MEASURED, "--set", "NO_SUCH=1"], "NO_SUCH"),
         (vec![MEASURED, "--set", "nice:H=5"], "only tunables"),

@@ -59,17 +59,17 @@ fn deadline_tasks_that_start_at_time_0_have_their_budgets_at_once() {
 #[test]
 fn what_the_kernel_refuses_is_told_everywhere() {
     let cases: [(&str, &[&str], &str, &str, &str); 6] = [
-        ("dl-over.json", &[], "SCHED_DEADLINE", "EBUSY", "a-0: EBUSY, goes on as SCHED_OTHER"),
-        ("dl-no-period.json", &[], "SCHED_DEADLINE", "EBUSY", "a-0: EBUSY, goes on as"),
-        ("dl-period-1us.json", &[], "SCHED_DEADLINE", "EINVAL", "a-0: EINVAL, goes on as"),
-        ("dl-affinity.json", &["-c", "2"], "SCHED_DEADLINE", "EPERM", "a-0: EPERM, goes on as"),
+        ("dl-over.json", &[], "SCHED_DEADLINE", "EBUSY", "a-0: EBUSY, continues as SCHED_OTHER"),
+        ("dl-no-period.json", &[], "SCHED_DEADLINE", "EBUSY", "a-0: EBUSY, continues as"),
+        ("dl-period-1us.json", &[], "SCHED_DEADLINE", "EINVAL", "a-0: EINVAL, continues as"),
+        ("dl-affinity.json", &["-c", "2"], "SCHED_DEADLINE", "EPERM", "a-0: EPERM, continues as"),
         ("dl-fork.json", &[], "fork", "EAGAIN", "d-0: EAGAIN, there is no child"),
         (
             "cpuset-refused.json",
             &["-c", "2", "--group", "/g:cpuset.cpus=0"],
             "affinity",
             "EINVAL",
-            "a-0: EINVAL, goes on where it may run",
+            "a-0: EINVAL, continues where it may run",
         ),
     ];
     for (file, args, asked, errno, warning) in cases {
@@ -181,7 +181,7 @@ fn a_file_that_is_no_result_is_never_written_over() {
             ran.good();
             continue;
         }
-        ran.error(&["no result of a sweep"]);
+        ran.error(&["not a result of a sweep"]);
         assert_eq!(read(&file), text);
     }
     let file = scratch.file("y.json", two);
@@ -300,13 +300,13 @@ fn memory_stays_bounded_where_who_ran_when_is_recorded() {
     let long = ["-s", "cfs", "-c", "2", "-d", "4.2"];
     let ran = run("many-slices.json", &[&long[..], &["--timeline"]].concat());
     assert!(ran.stdout.contains("CPU use"), "{}", ran.stdout);
-    ran.error(&["who ran when was not recorded", "--from", "--timeline: the slices"]);
+    ran.error(&["slices were not recorded", "--from", "--timeline: the slices"]);
     // A part can be drawn.
     let part = ["-s", "cfs", "-c", "2", "--timeline", "--from", "0.5", "--to", "0.50001"];
     let picture = run("many-slices.json", &part).good();
     assert!(picture.contains("one column"), "{picture}");
     let ran = run("many-slices.json", &[&long[..], &["--format", "json"]].concat());
-    assert!(ran.stderr.contains("who ran when was not recorded"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("slices were not recorded"), "{}", ran.stderr);
     let run = json(&ran.good())["runs"][0].clone();
     assert!(run["slices"].is_null() && run["spans"].is_null());
     assert_eq!(run["end"]["at_ns"], 4_200_000_000_u64);

@@ -46,7 +46,7 @@ fn every_example_runs() {
     );
     on_two.good();
     let realtime = schedlab(&["run", "examples/realtime-mix.json", "-s", "linux,textbook"]);
-    assert!(realtime.stderr.contains("(it knows no SCHED_FIFO)"), "{}", realtime.stderr);
+    assert!(realtime.stderr.contains("(it does not support SCHED_FIFO)"), "{}", realtime.stderr);
     realtime.good();
     let groups =
         ["run", "examples/nested-groups.json", "--groups", "examples/nested-groups.groups"];

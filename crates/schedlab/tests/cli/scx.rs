@@ -341,7 +341,7 @@ fn a_script_that_is_wrong_is_refused_with_its_place() {
         schedlab(&run).error(&[&[place.as_str()][..], parts].concat());
     };
     with("x =", &["TOML parse error at line 1"]);
-    with("[sets]\nx = 1", &["sets: there is no such thing; did you mean set?"]);
+    with("[sets]\nx = 1", &["sets: there is no such key; did you mean set?"]);
     with("[set]\nslice_n = 1", &["slice_n: there is no variable slice_n; did you mean slice_ns?"]);
     with(
         "[set]\nlacks = 99999999999",
@@ -388,7 +388,7 @@ fn worlds_that_are_not_as_a_policy_asks_do_not_count() {
     let one = ["stress", "--seed", "0", "-s", &spec, "--scx-expects", "cpus=500"];
     let one = schedlab(&one).good();
     assert!(one.contains("It requires cpus=500..500: this does not count."), "{one}");
-    stress("cpu=1").error(&["expects cpu=1: there are cpus=4"]);
+    stress("cpu=1").error(&["expects cpu=1: the assumptions are cpus=4"]);
     stress("smt=yes").error(&["write smt=no"]);
 }
 
@@ -399,8 +399,8 @@ fn a_policy_is_held_to_what_it_promises() {
     };
     let broken = stress("wait_ns=1000000");
     assert_eq!(broken.status, 1, "{}{}", broken.stdout, broken.stderr);
-    assert!(broken.stdout.contains("1000000 are promised"), "{}", broken.stdout);
+    assert!(broken.stdout.contains("the promised maximum is 1000000 ns"), "{}", broken.stdout);
     assert_eq!(stress("wait_ns=60000000000").status, 0);
     stress("wait_ns=1s").error(&["promise wait_ns=1s: write a time in ns"]);
-    stress("speed=1").error(&["there are wait_ns=N"]);
+    stress("speed=1").error(&["the promises are wait_ns=N"]);
 }

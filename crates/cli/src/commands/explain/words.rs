@@ -3,7 +3,7 @@
 use crate::{Failure, escape};
 use schedlab_core::{Account, Candidate, CpuId, GroupId, Rule, TaskId, Waker, Who};
 use schedlab_lab::explain::{
-    Lost, Margin, Names, NiceThatWins, OnCpu, Standing, TaskWas, Wait, Wakeup, margins,
+    CpuMoment, LostPick, Margin, Moment, Names, NiceThatWins, TaskActivity, Wait, Wakeup, margins,
 };
 use schedlab_report::format::{duration, signed_duration};
 use schedlab_report::{Style, shortened, text_width};
@@ -64,15 +64,15 @@ impl Explainer {
     }
 
     /// Describes a moment.
-    pub fn moment(&self, standing: &Standing) -> String {
+    pub fn moment(&self, standing: &Moment) -> String {
         let count = |was| standing.tasks.iter().filter(|task| task.was == was).count();
         format!(
             "At {}: {} on CPUs, {} waiting for one, {} asleep, {} ended.\n",
             self.when(standing.at_ns),
-            count(TaskWas::Running),
-            count(TaskWas::Waiting),
-            count(TaskWas::Blocked),
-            count(TaskWas::Ended)
+            count(TaskActivity::Running),
+            count(TaskActivity::Waiting),
+            count(TaskActivity::Blocked),
+            count(TaskActivity::Ended)
         )
     }
 
@@ -80,7 +80,7 @@ impl Explainer {
     /// picked.
     pub fn cpu(
         &self,
-        standing: &Standing,
+        standing: &Moment,
         cpu: CpuId,
         wins: impl Fn(TaskId) -> Result<NiceThatWins, Failure>,
     ) -> Result<String, Failure> {
@@ -140,7 +140,7 @@ impl Explainer {
     fn what_lacks(
         &self,
         text: &mut String,
-        row: &OnCpu,
+        row: &CpuMoment,
         wins: impl Fn(TaskId) -> Result<NiceThatWins, Failure>,
     ) -> Result<(), Failure> {
         let Some(Who::Task(winner)) = row.would_pick else { return Ok(()) };
@@ -249,7 +249,7 @@ impl Explainer {
     }
 
     /// Describes why a task runs, or does not.
-    pub fn task(&self, standing: &Standing, task: TaskId) -> String {
+    pub fn task(&self, standing: &Moment, task: TaskId) -> String {
         let name = self.names.task(task);
         let at = self.when(standing.at_ns);
         let Some(row) = standing.tasks.get(task.index()) else {
@@ -261,20 +261,20 @@ impl Explainer {
             self.span(standing.at_ns - row.since_ns)
         );
         let mut text = match row.was {
-            TaskWas::NotThere => format!("At {at} {name} has not started yet.\n"),
-            TaskWas::Ended => format!("At {at} {name} has ended, {since}.\n"),
-            TaskWas::Blocked => {
+            TaskActivity::NotStarted => format!("At {at} {name} has not started yet.\n"),
+            TaskActivity::Ended => format!("At {at} {name} has ended, {since}.\n"),
+            TaskActivity::Blocked => {
                 format!("At {at} {name} is not runnable: it sleeps or is stopped, {since}.\n")
             }
-            TaskWas::Running => {
+            TaskActivity::Running => {
                 format!("At {at} {name} runs on CPU {}, {since}.\n", row.cpu.map_or(0, |cpu| cpu.0))
             }
-            TaskWas::Waiting => format!(
+            TaskActivity::Waiting => format!(
                 "At {at} {name} waits for CPU {}, {since}.\n",
                 row.cpu.map_or(0, |cpu| cpu.0)
             ),
         };
-        if let (TaskWas::Waiting, Some(cpu)) = (row.was, row.cpu) {
+        if let (TaskActivity::Waiting, Some(cpu)) = (row.was, row.cpu) {
             let there = &standing.cpus[cpu.index()];
             let _ = writeln!(
                 text,
@@ -326,7 +326,7 @@ impl Explainer {
                 None => writeln!(text, "The scheduler promises no limit to its wait here."),
             };
         }
-        if row.was != TaskWas::Ended {
+        if row.was != TaskActivity::Ended {
             let _ = match row.runs_next {
                 Some((at_ns, cpu, rule)) => writeln!(
                     text,
@@ -429,7 +429,8 @@ impl Explainer {
             let _ = writeln!(text, "   Others won {picks} by {}", self.rule(rule));
         }
         self.lost(&mut text, "first", wait.first.as_ref(), wait);
-        let again = |lost: &&Lost| wait.first.as_ref().is_some_and(|one| one.at_ns != lost.at_ns);
+        let again =
+            |lost: &&LostPick| wait.first.as_ref().is_some_and(|one| one.at_ns != lost.at_ns);
         self.lost(&mut text, "last", wait.last.as_ref().filter(again), wait);
         if wait.lost.is_empty() {
             let _ = writeln!(
@@ -441,7 +442,7 @@ impl Explainer {
         text
     }
 
-    fn lost(&self, text: &mut String, which: &str, lost: Option<&Lost>, wait: &Wait) {
+    fn lost(&self, text: &mut String, which: &str, lost: Option<&LostPick>, wait: &Wait) {
         let Some(lost) = lost else { return };
         let candidates = &lost.account.evidence.candidates;
         let Some(own) = candidates.iter().find(|one| one.who == Who::Task(wait.task)) else {

@@ -1,58 +1,58 @@
-//! What is measured of a simulated run, as the kernel's own counters and a load generator's clock
-//! measure a real one: [`Seen`], an observer.
+//! Measures a simulated run as the kernel's own counters and the clock of a load generator measure
+//! a real one: [`RunCounters`], an observer.
 
-use super::places::{Stay, Trace, Wakeup};
+use super::places::{RunInterval, Trace, Wakeup};
 use schedlab_core::{BlockReason, Event, Observer, TaskId, Waker};
 
-/// What a trace has at most of each.
+/// Maximum number of rows of each kind in a trace.
 const ROWS_MOST: usize = 2_000_000;
 
-/// What was seen of a task.
+/// Counters of a task.
 #[derive(Clone, Debug, Default)]
-pub struct SeenTask {
+pub struct TaskCounters {
     /// CPU time, ns.
     pub cpu_ns: u64,
     /// Time runnable without a CPU, ns.
     pub waiting_ns: u64,
-    /// How often it got a CPU.
+    /// Number of times that it got a CPU.
     pub scheduled_in: u64,
-    /// Switches as it slept.
+    /// Switches at which it slept.
     pub voluntary: u64,
-    /// Switches as it was preempted.
+    /// Switches at which it was preempted.
     pub involuntary: u64,
-    /// When it ended; none: not before the run did.
+    /// Time at which it ended. `None`: it did not end before the run.
     pub end_ns: Option<u64>,
-    /// Of each wakeup by a timer but the first of the run, from when it was due to the first
-    /// instruction, ns.
+    /// For each wakeup by a timer except the first of the run, the time from its expiry to the
+    /// first instruction, ns.
     pub latencies_ns: Vec<u64>,
-    /// Since when it waits for one.
+    /// Time since which it waits for a wakeup.
     waits_since_ns: Option<u64>,
-    /// The wakeup of which the latency is being measured, ns.
+    /// Time of the wakeup whose latency is being measured, ns.
     woken_ns: Option<u64>,
-    /// It was woken before.
+    /// Whether it was woken before.
     begun: bool,
 }
 
-/// The observer. The workload's time 0 is at `origin_ns`; what was before does not count.
+/// The observer. Time 0 of the workload is at `origin_ns`; earlier events do not count.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct RunCounters {
     origin_ns: u64,
-    /// From the switch to a task to its first instruction, ns.
+    /// Time from the switch to a task to its first instruction, ns.
     entry_ns: u64,
-    /// That takes as many times as long as CPUs are busy.
+    /// Whether this time is multiplied by the number of busy CPUs.
     pub takes_turns: bool,
-    /// By number.
-    pub tasks: Vec<SeenTask>,
-    /// By CPU who runs there, since when.
+    /// Tasks by number.
+    pub tasks: Vec<TaskCounters>,
+    /// The task that runs on each CPU, and since when.
     current: Vec<Option<(TaskId, u64)>>,
-    /// Who had which CPU; without names.
+    /// The task that had each CPU; without names.
     pub trace: Trace,
 }
 
-impl Seen {
-    /// Nothing seen yet of a machine of `cpus` CPUs. `window_ns`: of so much the trace is kept.
-    pub fn new(cpus: u32, origin_ns: u64, entry_ns: u64, window_ns: u64) -> Seen {
-        Seen {
+impl RunCounters {
+    /// Counters of a machine of `cpus` CPUs before a run. `window_ns`: length of the trace.
+    pub fn new(cpus: u32, origin_ns: u64, entry_ns: u64, window_ns: u64) -> RunCounters {
+        RunCounters {
             origin_ns,
             entry_ns,
             takes_turns: false,
@@ -62,14 +62,14 @@ impl Seen {
         }
     }
 
-    fn task(&mut self, task: TaskId) -> &mut SeenTask {
+    fn task(&mut self, task: TaskId) -> &mut TaskCounters {
         if task.index() >= self.tasks.len() {
-            self.tasks.resize(task.index() + 1, SeenTask::default());
+            self.tasks.resize(task.index() + 1, TaskCounters::default());
         }
         &mut self.tasks[task.index()]
     }
 
-    /// The part of a stretch that counts, ns.
+    /// The part of an interval that counts, ns.
     fn counted(&self, from_ns: u64, to_ns: u64) -> u64 {
         to_ns.saturating_sub(from_ns.max(self.origin_ns))
     }
@@ -82,9 +82,14 @@ impl Seen {
         let start_ns = since_ns.saturating_sub(self.origin_ns);
         let end_ns = now_ns.saturating_sub(self.origin_ns);
         let window_ns = self.trace.window_ns;
-        if end_ns > start_ns && start_ns < window_ns && self.trace.stays.len() < ROWS_MOST {
+        if end_ns > start_ns && start_ns < window_ns && self.trace.intervals.len() < ROWS_MOST {
             let (cpu, task) = (cpu as u32, task.0);
-            self.trace.stays.push(Stay { cpu, start_ns, end_ns: end_ns.min(window_ns), task });
+            self.trace.intervals.push(RunInterval {
+                cpu,
+                start_ns,
+                end_ns: end_ns.min(window_ns),
+                task,
+            });
         }
     }
 
@@ -99,7 +104,7 @@ impl Seen {
         }
     }
 
-    /// The run is over.
+    /// Ends the run.
     pub fn finish(&mut self, now_ns: u64) {
         for cpu in 0..self.current.len() {
             self.leaves(now_ns, cpu);
@@ -107,11 +112,11 @@ impl Seen {
         for task in 0..self.tasks.len() as u32 {
             self.stops_waiting(now_ns, TaskId(task));
         }
-        self.trace.stays.sort_by_key(|stay| (stay.start_ns, stay.cpu));
+        self.trace.intervals.sort_by_key(|interval| (interval.start_ns, interval.cpu));
     }
 }
 
-impl Observer for Seen {
+impl Observer for RunCounters {
     fn on(&mut self, now_ns: u64, event: Event<'_>) {
         let counts = now_ns >= self.origin_ns;
         match event {
@@ -176,13 +181,13 @@ mod tests {
 
     #[test]
     fn what_was_before_the_workload_does_not_count() {
-        let mut seen = Seen::new(1, 1_000, 5, 10_000);
+        let mut seen = RunCounters::new(1, 1_000, 5, 10_000);
         let (cpu, a, b) = (CpuId(0), TaskId(0), TaskId(1));
         let timer = Waker::Interrupt { cpu };
         seen.on(0, Event::started(a, cpu));
         seen.on(0, Event::switched(cpu, None, false, Some(a)));
         seen.on(10, Event::switched(cpu, Some(a), false, None));
-        // Begins by waking: no latency is counted.
+        // It begins by waking, for which no latency is counted.
         seen.on(1_000, Event::woken(a, cpu, timer));
         seen.on(1_100, Event::switched(cpu, None, false, Some(a)));
         seen.on(1_500, Event::switched(cpu, Some(a), false, Some(b)));
@@ -194,6 +199,6 @@ mod tests {
         assert_eq!((row.scheduled_in, row.voluntary, row.involuntary), (2, 1, 0));
         assert_eq!(row.latencies_ns, [305]);
         assert_eq!((seen.tasks[1].involuntary, seen.tasks[1].waiting_ns), (1, 700));
-        assert_eq!(seen.trace.stays.len(), 3);
+        assert_eq!(seen.trace.intervals.len(), 3);
     }
 }

@@ -1,200 +1,24 @@
-//! What came of a replay, as plain data: [`Answer`].
+//! Builds the report of a replay from its runs.
 
 use super::ensemble::Outcome;
+use super::report::{
+    BehindRow, Cell, Column, Figures, GroupRow, ReplayReport, SleepCounts, TraceFacts,
+};
 use super::{Prepared, messages};
 use schedlab_replay::program::Step;
 use schedlab_replay::score::{self, Band, Grade, Pair, Score};
 use schedlab_replay::stats::TaskStats;
-use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// What came of a replay.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Answer {
-    /// The trace's name.
-    pub name: String,
-    /// What differs from the recording in the alternatives, besides the scheduler.
-    pub changed: Vec<String>,
-    /// What is in the trace.
-    pub trace: TraceFacts,
-    /// How many sleeps there are of each kind.
-    pub sleeps: SleepCounts,
-    /// How far it can be trusted: `close`, `fair`, `poor`.
-    pub grade: &'static str,
-    /// Error of ends of the replay under the recorded scheduler.
-    pub e_end: f64,
-    /// Error of waiting.
-    pub e_wait: f64,
-    /// Error of CPU time: 0 if all was done.
-    pub e_cpu: f64,
-    /// The middle width of the bands of end and waiting.
-    pub band: (f64, f64),
-    /// By how much predictions from such replays missed ends: middle, nine of ten.
-    pub expected_end: Option<(f64, f64)>,
-    /// The same of waiting.
-    pub expected_wait: (f64, f64),
-    /// The groups of tasks that are reported, by CPU time.
-    pub groups: Vec<GroupRow>,
-    /// What was recorded, its replay, and the alternatives.
-    pub columns: Vec<Column>,
-    /// What the user should know.
-    pub messages: Vec<Message>,
-    /// Whether a task waits for ever in one of the runs.
-    pub hangs: bool,
-}
-
-/// What is in the trace.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct TraceFacts {
-    /// Its length, ns.
-    pub span_ns: u64,
-    /// CPUs.
-    pub cpus: u32,
-    /// Tasks that are replayed, and all.
-    pub tasks: (usize, usize),
-    /// Events.
-    pub events: u64,
-    /// Switches.
-    pub switches: u64,
-    /// Wakeups.
-    pub wakeups: u64,
-    /// Breaks in the chain of switches.
-    pub gaps: u64,
-    /// Part of the CPUs' time in them.
-    pub gap_share: f64,
-    /// Wakeups that nobody saw.
-    pub unseen: u64,
-    /// Whether interrupts are told from tasks.
-    pub has_contexts: bool,
-    /// Part of the CPUs' time that was idle.
-    pub idle_share: f64,
-}
-
-/// How many sleeps there are of each kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct SleepCounts {
-    /// Ended by another task of the workload.
-    pub edge: u64,
-    /// Ended by a device or a timer.
-    pub relative: u64,
-    /// Ended by a clock or from outside.
-    pub absolute: u64,
-    /// Ended after the trace.
-    pub end: u64,
-}
-
-/// A group of tasks: those of one name.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct GroupRow {
-    /// The name.
-    pub name: String,
-    /// Tasks.
-    pub tasks: usize,
-    /// Its own grade.
-    pub grade: &'static str,
-    /// How far end and waiting of the replay are from what was recorded.
-    pub err_end: f64,
-    /// The same of waiting.
-    pub err_wait: f64,
-    /// The same of long waits.
-    pub err_long: f64,
-    /// Whether it has a hundredth of the CPU time: only such are judged.
-    pub is_large: bool,
-}
-
-/// A column: what was recorded, or an ensemble of runs.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Column {
-    /// `recorded`, or the scheduler with what is set.
-    pub name: String,
-    /// For each group of [`Answer::groups`].
-    pub groups: Vec<Figures>,
-    /// Of all together.
-    pub all: Figures,
-    /// Behind whom the groups waited, if that was asked ([`Replay::explain`](super::Replay)).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub behind: Vec<BehindRow>,
-}
-
-/// How long a group of tasks waited while tasks of a name had the CPU.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct BehindRow {
-    /// Who waited: a place in [`Answer::groups`].
-    pub group: usize,
-    /// The name of who had the CPU in whose queue it stood; none: nobody.
-    pub runner: Option<String>,
-    /// For how long, ns.
-    pub wait: Cell,
-}
-
-/// The figures of a group in a column. Times in ns.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Figures {
-    /// CPU time.
-    pub cpu: Cell,
-    /// When one of it last left a CPU.
-    pub end: Cell,
-    /// Time runnable without a CPU.
-    pub wait: Cell,
-    /// Wakeups.
-    pub wakeups: Cell,
-    /// Wakeups that waited a millisecond or longer.
-    pub long_waits: Cell,
-    /// Preemptions.
-    pub preemptions: Cell,
-    /// Latency of wakeups: median, nine of ten, 99 of 100; none: too few.
-    pub p50: Option<Cell>,
-    /// Nine of ten.
-    pub p90: Option<Cell>,
-    /// 99 of 100.
-    pub p99: Option<Cell>,
-}
-
-/// A figure with its band.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct Cell {
-    /// The middle of the ensemble.
-    pub median: f64,
-    /// Its least.
-    pub least: f64,
-    /// Its greatest.
-    pub greatest: f64,
-    /// Whether it differs from the replay under the recorded scheduler by no more than chance;
-    /// none: it is not compared.
-    pub alike: Option<bool>,
-}
-
-/// What the user should know.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Message {
-    /// Of which kind: a letter.
-    pub code: char,
-    /// What.
-    pub text: String,
-}
-
-impl From<Band> for Cell {
-    fn from(Band { median, least, greatest }: Band) -> Cell {
-        Cell { median, least, greatest, alike: None }
-    }
-}
-
-impl Cell {
-    /// As a band.
-    pub fn band(&self) -> Band {
-        Band { median: self.median, least: self.least, greatest: self.greatest }
-    }
-}
-
-/// The figures of the ensemble whose members saw this.
-fn figures(seen: &[TaskStats]) -> Figures {
+/// Figures of an ensemble with these statistics.
+fn figures(ensemble: &[TaskStats]) -> Figures {
     let band = |value: &dyn Fn(&TaskStats) -> u64| {
-        Cell::from(Band::of(seen.iter().map(|it| value(it) as f64).collect()))
+        Cell::from(Band::of(ensemble.iter().map(|it| value(it) as f64).collect()))
     };
     let percentile = |percent: u32| {
         let values: Vec<f64> =
-            seen.iter().filter_map(|it| it.percentile(percent)).map(|ns| ns as f64).collect();
-        (values.len() == seen.len()).then(|| Cell::from(Band::of(values)))
+            ensemble.iter().filter_map(|it| it.percentile(percent)).map(|ns| ns as f64).collect();
+        (values.len() == ensemble.len()).then(|| Cell::from(Band::of(values)))
     };
     Figures {
         cpu: band(&|it| it.cpu_ns),
@@ -231,7 +55,7 @@ impl Figures {
     }
 }
 
-/// Behind whom the groups waited in these runs.
+/// Waiting times in these runs, by the tasks that had the CPU.
 fn behind(
     runs: &[Outcome],
     group_of: &[Option<usize>],
@@ -254,7 +78,7 @@ fn behind(
     all.into_iter().map(row).collect()
 }
 
-/// What differs from the recording in the alternatives.
+/// Differences between the recording and the alternatives.
 fn changed(prepared: &Prepared) -> Vec<String> {
     let (replay, trace) = (&prepared.replay, &prepared.trace);
     let mut changed = replay.changes.clone();
@@ -270,11 +94,11 @@ fn changed(prepared: &Prepared) -> Vec<String> {
     changed
 }
 
-/// The answer of these runs.
-pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
+/// Builds the report of these runs.
+pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport {
     let trace = &prepared.trace;
     let programs = &prepared.workload.tasks;
-    // Groups are named in the order of CPU time.
+    // Groups are listed in the order of CPU time.
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut recorded: Vec<(String, TaskStats)> = vec![];
     let mut tasks: Vec<usize> = vec![];
@@ -309,15 +133,15 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
         groups.iter().for_each(|group| all.add(group));
         all
     };
-    let own: Vec<TaskStats> = recorded.iter().map(|(_, seen)| seen.clone()).collect();
+    let own: Vec<TaskStats> = recorded.iter().map(|(_, stats)| stats.clone()).collect();
     let mut columns = vec![Column {
         name: "recorded".into(),
         all: figures(&[all_of(&own)]),
-        groups: own.iter().map(|seen| figures(std::slice::from_ref(seen))).collect(),
+        groups: own.iter().map(|stats| figures(std::slice::from_ref(stats))).collect(),
         behind: vec![],
     }];
     for (runner, runs) in prepared.setup.columns.iter().zip(runs) {
-        let seen: Vec<Vec<TaskStats>> = runs
+        let stats: Vec<Vec<TaskStats>> = runs
             .iter()
             .map(|run| {
                 let mut groups = vec![TaskStats::default(); recorded.len()];
@@ -330,9 +154,9 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
             })
             .collect();
         let of_group = |at: usize| {
-            figures(&seen.iter().map(|run| run[at].clone()).collect::<Vec<TaskStats>>())
+            figures(&stats.iter().map(|run| run[at].clone()).collect::<Vec<TaskStats>>())
         };
-        let all: Vec<TaskStats> = seen.iter().map(|run| all_of(run)).collect();
+        let all: Vec<TaskStats> = stats.iter().map(|run| all_of(run)).collect();
         columns.push(Column {
             name: runner.name.clone(),
             groups: (0..recorded.len()).map(of_group).collect(),
@@ -354,8 +178,8 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
     }
     columns.append(&mut rest);
 
-    // Without any change of lengths every task that ends has done what was recorded. Who computes
-    // until so much time has passed does what it can.
+    // While lengths of work are unchanged, every task that ends has done the recorded work. A task
+    // that computes for a period of wall-clock time does what it can.
     let mut lost = vec![0_u64; recorded.len()];
     if let Some(first) = runs.first().and_then(|runs| runs.first()) {
         for ((task, group), program) in first.tasks.iter().zip(&group_of).zip(programs) {
@@ -397,7 +221,7 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
         })
         .collect();
     let counts = prepared.counts;
-    let mut answer = Answer {
+    let mut report = ReplayReport {
         name: prepared.replay.name.clone(),
         changed: changed(prepared),
         trace: TraceFacts {
@@ -431,6 +255,6 @@ pub(super) fn make(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Answer {
         messages: vec![],
         hangs: false,
     };
-    messages::add(prepared, runs, &score, &mut answer);
-    answer
+    messages::add(prepared, runs, &score, &mut report);
+    report
 }

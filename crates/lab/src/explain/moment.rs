@@ -1,64 +1,65 @@
-//! How things stand at a moment of a run.
+//! State of a run at a given time: [`Moment`].
 
 use crate::error::Error;
 use crate::explain::effort::Effort;
 use crate::explain::names::Names;
 use crate::explain::subject::Subject;
-use crate::explain::watch::{Decision, TaskThen, TaskWas, Watch};
+use crate::explain::watch::{Decision, TaskActivity, TaskMoment, Watch};
 use crate::plan::{Contender, Prepared};
 use schedlab_core::{
     Account, Candidate, CpuId, Evidence, GroupId, Load, Question, Rule, SchedAttr, TaskId, Who,
 };
 
-/// A CPU at a moment.
+/// State of a CPU at a given time.
 #[derive(Clone, Debug)]
-pub struct OnCpu {
-    /// Who runs; none = idle.
+pub struct CpuMoment {
+    /// Task that runs. `None`: the CPU is idle.
     pub current: Option<TaskId>,
-    /// Since when, ns.
+    /// Time since which it runs, ns.
     pub since_ns: u64,
-    /// The pick that made it current, if the scheduler tells.
+    /// The pick that made it current, if the scheduler describes its picks.
     pub picked: Option<Decision>,
-    /// The last pick since then that let it go on.
+    /// The last pick since then that kept it running.
     pub kept: Option<Decision>,
-    /// Among whom it would choose now.
+    /// Candidates of a pick at this time.
     pub candidates: Vec<Candidate>,
-    /// Whether their keys are those of a pick at the moment itself. Otherwise they are as the
-    /// scheduler last brought them up to date ([`Standing::refresh`]).
+    /// Whether the candidates' keys are up to date for a pick at this time. Otherwise they are as
+    /// of the scheduler's last update ([`Moment::refresh`]).
     pub is_fresh: bool,
-    /// Whom it would pick; none = nobody is there, or the scheduler does not tell.
+    /// The candidate that it would pick. `None`: there is none, or the scheduler does not describe
+    /// its picks.
     pub would_pick: Option<Who>,
-    /// What came then: when another ran (none = idle), and by which rule.
+    /// The next switch: its time, the task (`None`: idle), and the rule.
     pub next: Option<(u64, Option<TaskId>, Rule)>,
 }
 
-/// A run at a moment.
+/// State of a run at a given time.
 #[derive(Clone, Debug)]
-pub struct Standing {
-    /// When, ns. Everything that falls on it has happened.
+pub struct Moment {
+    /// Time, ns. All events at this time have happened.
     pub at_ns: u64,
-    /// When the run ended, if that was before.
+    /// End of the run, if it is earlier.
     pub ended_ns: Option<u64>,
-    /// Every CPU.
-    pub cpus: Vec<OnCpu>,
-    /// Every task that has been there, by number.
-    pub tasks: Vec<TaskThen>,
-    /// The scheduling attributes of each, by number.
+    /// All CPUs.
+    pub cpus: Vec<CpuMoment>,
+    /// All tasks created so far, by number.
+    pub tasks: Vec<TaskMoment>,
+    /// Scheduling attributes of each task, by number.
     pub attrs: Vec<SchedAttr>,
-    /// By the scheduler's promise the longest that an ordinary task waits with this load, ns; none
-    /// if it promises nothing.
+    /// The longest time that an ordinary task waits with this load by the scheduler's promise, ns.
+    /// `None`: it promises nothing.
     pub longest_wait_ns: Option<u64>,
-    /// What numbers stand for.
+    /// Names of tasks, groups and rules.
     pub names: Names,
-    /// How many events came before.
+    /// Number of events so far.
     events: u64,
 }
 
-/// How `prepared` stands under `scheduler` at `at_ns`.
+/// State of `prepared` under `scheduler` at `at_ns`.
 ///
 /// # Errors
-/// As of a run; the plan of a benchmark.
-pub fn standing(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Result<Standing, Error> {
+/// As for a run, and `prepared` is a benchmark.
+pub fn moment(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Result<Moment, Error> {
     let subject = Subject::of(prepared, scheduler)?;
     let cpus = subject.cpus();
     let mut watch = Watch::new(cpus, at_ns);
@@ -84,7 +85,7 @@ pub fn standing(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Resul
     let longest_wait_ns = inspect.promises(&load).wait_ns;
     let cpus = watch.cpus.into_iter().zip(candidates).map(|(cpu, candidates)| {
         let evidence = Evidence { candidates, ..Evidence::default() };
-        OnCpu {
+        CpuMoment {
             current: cpu.current,
             since_ns: cpu.since_ns,
             picked: cpu.picked,
@@ -95,7 +96,7 @@ pub fn standing(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Resul
             next: cpu.next,
         }
     });
-    Ok(Standing {
+    Ok(Moment {
         at_ns,
         ended_ns,
         cpus: cpus.collect(),
@@ -107,20 +108,20 @@ pub fn standing(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Resul
     })
 }
 
-impl Standing {
-    /// Whether `effort` allows for making the run again so many times; it is spent then.
+impl Moment {
+    /// Deducts the cost of `runs` more runs. Returns false if `effort` does not allow them.
     pub(super) fn can_afford(&self, effort: &Effort, runs: u64) -> bool {
         effort.spend(runs, self.events, self.tasks.len(), self.cpus.len())
     }
 
-    /// Finds out among whom `cpu` would choose, and whom it would pick, if it rescheduled at this
-    /// very moment: schedulers bring their books up to date at ticks and decisions, and between two
-    /// of them keys are those of the last. The run is made again, as far as `effort` allows; if it
-    /// does not, or the scheduler tells nothing of its picks, all stays as it is. A CPU that idles
-    /// has nothing to bring up to date.
+    /// Finds the candidates of `cpu` with up-to-date keys, and its pick, for a reschedule at this
+    /// exact time. Schedulers update their accounts at ticks and decisions; between two of these,
+    /// keys are as of the last one. The run is repeated, as far as `effort` allows. If it does not,
+    /// or the scheduler does not describe its picks, nothing changes. An idle CPU has nothing to
+    /// update.
     ///
     /// # Errors
-    /// As of a run.
+    /// As for a run.
     pub fn refresh(
         &mut self,
         prepared: &Prepared,
@@ -150,13 +151,13 @@ impl Standing {
         Ok(())
     }
 
-    /// The tasks that wait for a CPU of `cpu`'s runqueue.
-    pub fn waiting_on(&self, cpu: CpuId) -> impl Iterator<Item = (TaskId, &TaskThen)> {
+    /// Tasks that wait on the runqueue of `cpu`.
+    pub fn waiting_on(&self, cpu: CpuId) -> impl Iterator<Item = (TaskId, &TaskMoment)> {
         let all = self.tasks.iter().enumerate().map(|(task, row)| (TaskId(task as u32), row));
-        all.filter(move |(_, row)| row.cpu == Some(cpu) && row.was == TaskWas::Waiting)
+        all.filter(move |(_, row)| row.cpu == Some(cpu) && row.was == TaskActivity::Waiting)
     }
 
-    /// The candidates of `cpu` that stand within `group`, the first to be picked first.
+    /// Candidates of `cpu` within `group`, in the order in which they would be picked.
     pub fn members(&self, cpu: CpuId, group: GroupId) -> Vec<&Candidate> {
         let all = &self.cpus[cpu.index()].candidates;
         let mut members: Vec<_> = all.iter().filter(|one| one.within == group).collect();
