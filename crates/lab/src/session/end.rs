@@ -1,6 +1,6 @@
 //! The end of a session: its figures are turned into a [`Run`].
 
-use super::{Course, Session, Simulated, WorkloadCourse};
+use super::{Course, RenamingFn, Session, Simulated, WorkloadCourse};
 use crate::assembly::{self, Observed, Outcome};
 use crate::error::Error;
 use crate::refused;
@@ -166,7 +166,7 @@ fn group_infos(
 fn thread_infos(
     kernel: &Kernel,
     attrs: &[SchedAttr],
-    renamed: Option<&dyn Fn(&str) -> (String, String)>,
+    renamed: Option<&RenamingFn>,
 ) -> Vec<TaskInfo> {
     let info = |thread: schedlab_workload::programs::ThreadInfo<'_>| {
         let (name, key) = match renamed {

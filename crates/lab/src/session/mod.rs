@@ -50,7 +50,10 @@ pub struct Session<'o> {
 }
 
 /// Name and key under which the report shows a thread, from the thread's key.
-pub(crate) type Renaming = Box<dyn Fn(&str) -> (String, String)>;
+pub(crate) type Renaming = Box<RenamingFn>;
+
+/// Function from a thread's key to its name and key in the report.
+pub(crate) type RenamingFn = dyn Fn(&str) -> (String, String);
 
 impl<'o> Session<'o> {
     /// A session of `machine`, before its first event.
