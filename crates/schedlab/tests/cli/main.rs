@@ -12,10 +12,11 @@ mod calibrate;
 mod columns;
 mod compare;
 mod defects;
+mod event_loops;
 mod explain;
 mod groups;
+#[cfg(feature = "twins")]
 mod live;
-mod loops;
 mod machine;
 mod metrics;
 mod mix;
