@@ -37,7 +37,7 @@ impl ComparePage {
         ];
         for (trace, (model, name)) in placement.traces.iter().zip(sides) {
             let Some(trace) = trace else { continue };
-            let (run, history) = seen(trace, placement, model, &name);
+            let (run, history) = observed(trace, placement, model, &name);
             runs.push(run);
             histories.push(Some(history));
             names.push(name);
@@ -84,7 +84,7 @@ impl ComparePage {
 }
 
 /// A trace as observers of runs see it: its report and its history.
-fn seen(
+fn observed(
     trace: &Trace,
     placement: &PlacementComparison,
     model: &str,
@@ -311,9 +311,9 @@ mod tests {
 
     /// Time of the last event, ns.
     #[derive(Default)]
-    struct Last(u64);
+    struct LastEvent(u64);
 
-    impl Observer for Last {
+    impl Observer for LastEvent {
         fn on(&mut self, now_ns: u64, _: Event) {
             assert!(now_ns >= self.0, "time does not decrease");
             self.0 = now_ns;
@@ -326,7 +326,7 @@ mod tests {
         let intervals = vec![interval(100, 200), interval(900, 1_100), interval(1_050, 1_200)];
         let trace =
             Trace { window_ns: 1_000, names: vec!["A-0".into()], intervals, ..Trace::default() };
-        let mut last = Last::default();
+        let mut last = LastEvent::default();
         play(&trace, 1, &mut last);
         assert_eq!(last.0, 1_000);
     }

@@ -77,11 +77,11 @@ pub struct Cell {
 /// Rows by point and scheduler, collected in any order.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    cells: BTreeMap<(u64, String), Gathered>,
+    cells: BTreeMap<(u64, String), PointValues>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Gathered {
+struct PointValues {
     values: Vec<Vec<(u64, f64)>>,
     failed: usize,
 }
@@ -89,17 +89,17 @@ struct Gathered {
 impl Summary {
     /// Adds a row.
     pub fn add(&mut self, row: &Row) {
-        let gathered = self.cells.entry((row.point, row.scheduler.clone())).or_default();
-        gathered.failed += usize::from(row.error.is_some());
-        gathered.values.resize(row.values.len(), vec![]);
-        for (list, value) in gathered.values.iter_mut().zip(&row.values) {
+        let point_values = self.cells.entry((row.point, row.scheduler.clone())).or_default();
+        point_values.failed += usize::from(row.error.is_some());
+        point_values.values.resize(row.values.len(), vec![]);
+        for (list, value) in point_values.values.iter_mut().zip(&row.values) {
             list.extend(value.map(|value| (row.repetition, value)));
         }
     }
 
     /// All cells, by point.
     pub fn cells(&self) -> Vec<Cell> {
-        let cell = |((point, scheduler), gathered): (&(u64, String), &Gathered)| {
+        let cell = |((point, scheduler), point_values): (&(u64, String), &PointValues)| {
             let mean = |list: &Vec<(u64, f64)>| {
                 // Sums in the order of seeds are the same to the bit, whatever the order of
                 // arrival.
@@ -107,9 +107,9 @@ impl Summary {
                 list.sort_by_key(|(repetition, _)| *repetition);
                 Mean::of(&list.into_iter().map(|(_, value)| value).collect::<Vec<_>>())
             };
-            let means = gathered.values.iter().map(mean).collect();
+            let means = point_values.values.iter().map(mean).collect();
             let (point, scheduler) = (*point, scheduler.clone());
-            Cell { point, scheduler, means, failed: gathered.failed }
+            Cell { point, scheduler, means, failed: point_values.failed }
         };
         self.cells.iter().map(cell).collect()
     }

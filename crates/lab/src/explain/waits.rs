@@ -41,7 +41,7 @@ pub struct Wait {
 }
 
 /// Observer that finds the longest waits.
-struct Longest {
+struct LongestWaits {
     many: usize,
     only: Option<TaskId>,
     since: TaskTable<Option<u64>>,
@@ -51,7 +51,7 @@ struct Longest {
     found: Vec<(u64, u64, TaskId)>,
 }
 
-impl Longest {
+impl LongestWaits {
     fn close(&mut self, task: TaskId, now_ns: u64) {
         let Some(start_ns) = self.since[task].take() else { return };
         let length = now_ns - start_ns;
@@ -68,7 +68,7 @@ impl Longest {
     }
 }
 
-impl Observer for Longest {
+impl Observer for LongestWaits {
     fn on(&mut self, now_ns: u64, event: Event<'_>) {
         match event {
             Event::Born { task, .. } => self.since.insert(task, None),
@@ -102,7 +102,7 @@ impl Observer for Longest {
 }
 
 /// Observer that follows the given waits.
-struct Follow {
+struct WaitFollower {
     waits: Vec<Wait>,
     /// CPU of each waiting task's runqueue, by wait.
     place: Vec<CpuId>,
@@ -110,7 +110,7 @@ struct Follow {
     running: Vec<(Option<TaskId>, u64)>,
 }
 
-impl Follow {
+impl WaitFollower {
     /// Adds the activity of `cpu` until `now_ns` to the waits for it.
     fn settle(&mut self, cpu: CpuId, now_ns: u64) {
         let (current, since_ns) = self.running[cpu.index()];
@@ -139,7 +139,7 @@ impl Follow {
     }
 }
 
-impl Observer for Follow {
+impl Observer for WaitFollower {
     fn on(&mut self, now_ns: u64, event: Event<'_>) {
         match event {
             Event::Started { task, cpu, .. } | Event::Woken { task, cpu, .. } => {
@@ -197,7 +197,7 @@ pub fn longest_waits(
 ) -> Result<(Vec<Wait>, Names), Error> {
     let subject = Subject::of(prepared, scheduler)?;
     let running = vec![None; subject.cpus() as usize];
-    let mut longest = Longest { many, only, since: TaskTable::new(), running, found: vec![] };
+    let mut longest = LongestWaits { many, only, since: TaskTable::new(), running, found: vec![] };
     let names = subject.observe(false, &mut longest)?;
     let wait = |&(length, start_ns, task): &(u64, u64, TaskId)| Wait {
         task,
@@ -210,7 +210,7 @@ pub fn longest_waits(
         first: None,
         last: None,
     };
-    let mut follow = Follow {
+    let mut follow = WaitFollower {
         waits: longest.found.iter().map(wait).collect(),
         place: vec![CpuId(0); longest.found.len()],
         running: vec![(None, 0); subject.cpus() as usize],

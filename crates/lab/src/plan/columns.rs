@@ -8,7 +8,7 @@ use crate::settings::{KINDS, Setting};
 use schedlab_workload::close_names;
 
 /// Columns that a name selects.
-struct Wanted {
+struct ColumnPattern {
     /// One of these schedulers. Empty: any.
     choices: Vec<Choice>,
     /// Whether any release matches.
@@ -17,7 +17,7 @@ struct Wanted {
     set: Vec<Setting>,
 }
 
-impl Wanted {
+impl ColumnPattern {
     fn fits(&self, one: &Contender) -> bool {
         let is_choice = |choice: &Choice| {
             *choice == one.choice || self.any_release && choice.entry.name == one.choice.entry.name
@@ -33,12 +33,12 @@ impl Wanted {
 }
 
 /// Parses `cfs`, `cfs@2.6.24`, `cfs:NAME=VALUE`, `NAME=VALUE`, a scheduler's title, or `linux`.
-fn wanted(name: &str) -> Result<Wanted, Error> {
+fn pattern(name: &str) -> Result<ColumnPattern, Error> {
     let is_kind = |kind: &&str| name.strip_prefix(kind).is_some_and(|rest| rest.starts_with(':'));
     let bare_setting = name.contains('=') && !name.contains([':', '[']);
     if bare_setting || KINDS.iter().any(is_kind) {
         let setting = Setting::parse(name).map_err(Error::Plan)?;
-        return Ok(Wanted { choices: vec![], any_release: false, set: vec![setting] });
+        return Ok(ColumnPattern { choices: vec![], any_release: false, set: vec![setting] });
     }
     // A list cuts a title at its commas, so each of its parts selects the scheduler.
     let is_titled = |choice: &Choice| {
@@ -46,12 +46,12 @@ fn wanted(name: &str) -> Result<Wanted, Error> {
     };
     let titled: Vec<Choice> = select::defaults().into_iter().filter(is_titled).collect();
     if !titled.is_empty() {
-        return Ok(Wanted { choices: titled, any_release: true, set: vec![] });
+        return Ok(ColumnPattern { choices: titled, any_release: true, set: vec![] });
     }
     let chosen = select::choose(&[name])?;
     let set = chosen.first().map_or(vec![], |one| one.set.clone());
     let choices = chosen.into_iter().map(|one| one.choice).collect();
-    Ok(Wanted { choices, any_release: !name.contains('@'), set })
+    Ok(ColumnPattern { choices, any_release: !name.contains('@'), set })
 }
 
 impl Prepared {
@@ -66,7 +66,7 @@ impl Prepared {
             let name = name.trim();
             let there = || self.schedulers().iter();
             let all = || there().map(Contender::to_string).collect::<Vec<_>>();
-            let wanted = wanted(name).map_err(|error| {
+            let pattern = pattern(name).map_err(|error| {
                 let names: Vec<&str> = there().map(|one| one.choice.entry.name.as_ref()).collect();
                 match close_names(name, names.iter().copied()).first() {
                     Some(close) => {
@@ -75,7 +75,7 @@ impl Prepared {
                     None => Error::Plan(format!("{error}; the columns are {}", all().join(", "))),
                 }
             })?;
-            let found: Vec<Contender> = there().filter(|one| wanted.fits(one)).cloned().collect();
+            let found: Vec<Contender> = there().filter(|one| pattern.fits(one)).cloned().collect();
             if found.is_empty() {
                 let all = all().join(", ");
                 return Err(Error::Plan(format!("no column is {name}; the columns are {all}")));

@@ -51,7 +51,7 @@ impl From<Choice> for Contender {
 /// A plan without mistakes: each of its runs can be made, independently of the others.
 pub struct Prepared {
     plan: Plan,
-    load: Checked,
+    load: CheckedLoad,
     schedulers: Vec<Contender>,
     /// Settings that all columns have in common.
     common: Vec<Setting>,
@@ -59,7 +59,7 @@ pub struct Prepared {
 }
 
 /// A load that has been checked.
-enum Checked {
+enum CheckedLoad {
     Workload(Box<Variants>),
     Benchmark(Box<Sweep>),
 }
@@ -226,7 +226,7 @@ impl Plan {
             }
             schedulers.push(Contender { choice: one.choice, tunables, own: one.set, variant });
         }
-        let load = Checked::Workload(Box::new(variants));
+        let load = CheckedLoad::Workload(Box::new(variants));
         Ok(Prepared { plan: self.clone(), load, schedulers, common, notes })
     }
 
@@ -266,7 +266,7 @@ impl Plan {
                 .map_err(|error| Error::Plan(error.to_string()))?;
             schedulers.push(Contender { tunables, ..Contender::from(one.choice.clone()) });
         }
-        let load = Checked::Benchmark(Box::new(sweep));
+        let load = CheckedLoad::Benchmark(Box::new(sweep));
         Ok(Prepared { plan: self.clone(), load, schedulers, common, notes })
     }
 }
@@ -307,16 +307,16 @@ impl Prepared {
     /// `None`: it is a benchmark.
     pub fn experiment_of(&self, scheduler: &Contender) -> Option<&Experiment> {
         match &self.load {
-            Checked::Workload(variants) => Some(&variants.all[scheduler.variant].1),
-            Checked::Benchmark(_) => None,
+            CheckedLoad::Workload(variants) => Some(&variants.all[scheduler.variant].1),
+            CheckedLoad::Benchmark(_) => None,
         }
     }
 
     /// The workload. `None`: it is a benchmark.
     pub fn experiment(&self) -> Option<&Experiment> {
         match &self.load {
-            Checked::Workload(variants) => Some(variants.first()),
-            Checked::Benchmark(_) => None,
+            CheckedLoad::Workload(variants) => Some(variants.first()),
+            CheckedLoad::Benchmark(_) => None,
         }
     }
 
@@ -335,8 +335,8 @@ impl Prepared {
     /// The benchmark with all of its values and seeds. `None`: it is a workload.
     pub fn sweep(&self) -> Option<&Sweep> {
         match &self.load {
-            Checked::Workload(_) => None,
-            Checked::Benchmark(sweep) => Some(sweep),
+            CheckedLoad::Workload(_) => None,
+            CheckedLoad::Benchmark(sweep) => Some(sweep),
         }
     }
 
@@ -358,13 +358,13 @@ impl Prepared {
     pub fn check_settings(&self, scheduler: &Contender) -> Result<(), Error> {
         let Contender { choice, tunables, variant, .. } = scheduler;
         match &self.load {
-            Checked::Workload(variants) => {
+            CheckedLoad::Workload(variants) => {
                 let (_, experiment) = &variants.all[*variant];
                 let tunables = tunables.clone();
                 let config = RunConfig { tunables, ..experiment.config.clone() };
                 experiment.check_settings(&config, choice)
             }
-            Checked::Benchmark(sweep) => {
+            CheckedLoad::Benchmark(sweep) => {
                 let known = sweep.bench().config.tunables_of(choice);
                 for (name, value) in tunables {
                     schedlab_core::tunables::check(&known, name, *value).map_err(|error| {
@@ -380,8 +380,8 @@ impl Prepared {
     /// benchmark are part of its [`sweep`](Prepared::sweep).
     pub fn repetitions(&self) -> u64 {
         match &self.load {
-            Checked::Workload(_) => self.plan.repeat,
-            Checked::Benchmark(_) => 1,
+            CheckedLoad::Workload(_) => self.plan.repeat,
+            CheckedLoad::Benchmark(_) => 1,
         }
     }
 
@@ -403,7 +403,7 @@ impl Prepared {
     ) -> Result<Session<'o>, Error> {
         let Contender { choice, tunables, own, variant } = scheduler;
         match &self.load {
-            Checked::Workload(variants) => {
+            CheckedLoad::Workload(variants) => {
                 let (_, experiment) = &variants.all[*variant];
                 if let Some(why) = choice.refuses(&experiment.needs()) {
                     return Err(Error::CannotRun { what: self.plan.load.name().into(), why });
@@ -414,7 +414,7 @@ impl Prepared {
                 let session = experiment.measured_session(&config, choice, record)?;
                 Ok(session.described_as(own.iter().map(Setting::written).collect()))
             }
-            Checked::Benchmark(sweep) => {
+            CheckedLoad::Benchmark(sweep) => {
                 let mut bench = sweep.first();
                 bench.config.seed = Some(bench.seed().wrapping_add(repetition));
                 bench.config.tunables.clone_from(tunables);
@@ -446,11 +446,11 @@ impl Prepared {
     /// workload.
     pub fn fairness(&self, scheduler: &Contender) -> Option<Fairness> {
         match &self.load {
-            Checked::Workload(_) => {
+            CheckedLoad::Workload(_) => {
                 let experiment = self.experiment_of(scheduler)?;
                 Some(experiment.fairness(experiment.model.tasks.len()))
             }
-            Checked::Benchmark(sweep) => Some(sweep.first().fairness()),
+            CheckedLoad::Benchmark(sweep) => Some(sweep.first().fairness()),
         }
     }
 
@@ -463,8 +463,8 @@ impl Prepared {
     pub fn report(&self, runs: Vec<RunReport>) -> Report {
         let longest_ns = runs.iter().map(|run| run.end.at_ns).max().unwrap_or(0);
         let until_ns = match &self.load {
-            Checked::Workload(variants) => variants.first().until_ns(),
-            Checked::Benchmark(sweep) => sweep.bench().config.limit_ns,
+            CheckedLoad::Workload(variants) => variants.first().until_ns(),
+            CheckedLoad::Benchmark(sweep) => sweep.bench().config.limit_ns,
         };
         Report::new(
             WorkloadInfo {

@@ -260,7 +260,7 @@ fn any_observer_sees_a_run_of_a_workload_and_of_a_benchmark() {
 
 /// First come, first served on one CPU: a scheduler of the caller, which plans cannot name.
 #[derive(Default)]
-struct Own {
+struct CallersScheduler {
     queue: VecDeque<TaskId>,
     current: Option<TaskId>,
 }
@@ -281,11 +281,11 @@ static OWN: Entry = Entry {
         policies: &[Policy::Other],
         can: Capabilities { groups: true, ..Capabilities::BASIC },
         kernel: Some("1.0"),
-        build: Build::Ordinary(|_| Box::new(Own::default())),
+        build: Build::Ordinary(|_| Box::new(CallersScheduler::default())),
     }],
 };
 
-impl Scheduler for Own {
+impl Scheduler for CallersScheduler {
     fn fork(&mut self, platform: &mut Platform, task: TaskId, _: &TaskAttr, _: Parent) {
         self.queue.push_back(task);
         platform.resched(CpuId(0));
@@ -314,8 +314,8 @@ impl Scheduler for Own {
 
 #[test]
 fn a_scheduler_that_names_what_is_not_there_is_told_so() {
-    struct Wild(u32, Option<u32>);
-    impl Scheduler for Wild {
+    struct FaultyScheduler(u32, Option<u32>);
+    impl Scheduler for FaultyScheduler {
         fn fork(&mut self, platform: &mut Platform, _: TaskId, _: &TaskAttr, _: Parent) {
             platform.resched(CpuId(self.0));
         }
@@ -330,18 +330,18 @@ fn a_scheduler_that_names_what_is_not_there_is_told_so() {
         }
     }
     type Make = fn(&schedlab_core::BuildConfig) -> Box<dyn Scheduler>;
-    let wild: [Make; 4] = [
-        |_| Box::new(Wild(0, Some(7))),
-        |_| Box::new(Wild(5, None)),
-        |_| Box::new(Wild(500, None)),
-        |_| Box::new(Wild(1, None)),
+    let faulty: [Make; 4] = [
+        |_| Box::new(FaultyScheduler(0, Some(7))),
+        |_| Box::new(FaultyScheduler(5, None)),
+        |_| Box::new(FaultyScheduler(500, None)),
+        |_| Box::new(FaultyScheduler(1, None)),
     ];
     let mut plan = workload(&["cfs"]);
     let text = r#"{"tasks": {"a": {"loop": 20, "run": 2000, "sleep": 3000}}}"#;
     plan.load = Load::Workload(Source { file: "w.json".into(), text: text.into() });
     let prepared = plan.prepare().expect("the plan is valid");
     let says = ["picked task 7; the machine has", "named CPU 5;", "named CPU 500,", "named CPU 1;"];
-    for (build, part) in wild.into_iter().zip(says) {
+    for (build, part) in faulty.into_iter().zip(says) {
         let mut choice = Choice::of(&OWN, &OWN.releases[0]);
         choice.release.to_mut().build = Build::Ordinary(build);
         let error = run_one(&prepared, &Contender::from(choice));

@@ -131,11 +131,11 @@ impl Accounts {
 #[derive(Clone, Debug)]
 pub struct RequestedWork<W> {
     workload: W,
-    tasks: Vec<Asking>,
+    tasks: Vec<TaskRequest>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Asking {
+struct TaskRequest {
     asked_ns: u64,
     ended: bool,
     /// Whether the task was killed, so that it did not get the work that it requested.
@@ -159,7 +159,7 @@ impl<W> RequestedWork<W> {
     /// # Errors
     /// The first task that has not ended.
     pub fn no_task_lost(&self, now_ns: u64) -> Result<(), Violation> {
-        let lost = |task: &Asking| !task.ended && task.asked_ns < u64::MAX;
+        let lost = |task: &TaskRequest| !task.ended && task.asked_ns < u64::MAX;
         match self.tasks.iter().position(lost) {
             None => Ok(()),
             Some(task) => {
@@ -174,9 +174,9 @@ impl<W> RequestedWork<W> {
         self.tasks.get(task.index()).is_some_and(|task| task.ended)
     }
 
-    fn task(&mut self, task: TaskId) -> &mut Asking {
+    fn task(&mut self, task: TaskId) -> &mut TaskRequest {
         if task.index() >= self.tasks.len() {
-            self.tasks.resize(task.index() + 1, Asking::default());
+            self.tasks.resize(task.index() + 1, TaskRequest::default());
         }
         &mut self.tasks[task.index()]
     }
@@ -198,7 +198,7 @@ impl<W: Workload> Workload for RequestedWork<W> {
 
     fn initial_tasks(&mut self) -> Vec<NewTask> {
         let tasks = self.workload.initial_tasks();
-        self.tasks.resize(tasks.len(), Asking::default());
+        self.tasks.resize(tasks.len(), TaskRequest::default());
         tasks
     }
 

@@ -144,7 +144,7 @@ fn what_cannot_be_set_is_said_with_what_could() {
     set("nise:worker=3", &["\"nise:\" is not a kind of setting; the kinds are nice:KEY"]);
     set("nice:worcer=3", &["there is no task \"worcer\"; "]);
     set("nice:worker=30", &["-20 to 19"]);
-    set("shares:/g=512", &["there is no group /g; no task is in one"]);
+    set("shares:/g=512", &["there is no group /g; no task is in a group"]);
     set("quota:g=20ms", &["quota:/g"]);
     set("quota:/g=20ms/5s", &["20ms/100ms", "or max"]);
     let many: Vec<String> = (1..=257).map(|value| format!("{value}00000")).collect();
