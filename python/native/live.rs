@@ -91,7 +91,7 @@ impl Witness {
                     )
                 })?);
             }
-            compare::compare_observed(&read, &options, || stop.observer())
+            schedlab_compare::compare_observed(&read, &options, || stop.observer())
                 .map_err(|error| error.to_string())
         })?;
         Ok(Witness { answer: answer.map_err(|wrong| errors::input(py, wrong))? })
