@@ -118,7 +118,7 @@ class TestHost:
             measured = schedlab.host(HOGS, cpus=0, duration=0.3, runs=1, tries=1)
         cpu = measured.figure("hog-0", "cpu_ns")
         assert 0 < cpu.min <= cpu.median <= cpu.max
-        assert measured.kernel and measured.said and list(measured.rows())
+        assert measured.kernel and measured.messages and list(measured.rows())
         path = tmp_path / "here.json"
         measured.save(path)
         again = schedlab.Measurement.load(path)

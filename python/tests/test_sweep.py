@@ -205,7 +205,7 @@ def test_a_file_is_swept_as_the_program_does(program, tmp_path):
     again = [sys.executable, "-m", "schedlab", "sweep", str(file), "--output",
              str(tmp_path / "out"), "--parts", "csv"]
     message = subprocess.run(again, capture_output=True, text=True, check=True).stderr
-    assert "are there already" in message
+    assert "parts already exist" in message
     as_json = tmp_path / "s.json"
     as_json.write_text(json.dumps({
         "workload": "w.json", "schedulers": ["round_robin", "cfs"],

@@ -299,7 +299,7 @@ def test_the_program_tunes_a_file(program, tmp_path):
         ("axis = 3", ":2:1: axis must be tables"),
         ("[[axis]]\nname = 3", ":3:3: an .*axis.* has no name"),
         ('machine = ["x"]', ":2:1: machine is"),
-        ("duration = nan", ":2:12: nan is not a finite number"),
+        ("duration = nan", ":2:12: nan is not a usable number"),
         ('cpus = "two"', ":2:1: cpus is 'two'"),
         ("set = 3", ":2:1: set is 3"),
         ("at = 3", ":2:1: at is 3"),
