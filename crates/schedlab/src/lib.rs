@@ -140,3 +140,8 @@ pub mod proof {
 pub mod explain {
     pub use schedlab_lab::explain::*;
 }
+
+/// The example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
