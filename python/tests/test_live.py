@@ -126,7 +126,7 @@ class TestHost:
         witness = measured.compare(runs=2)
         assert {one.task for one in witness.errors} == {"hog-0", "nap-0"}
         assert json.loads(witness.to_json())["placements"][0]["placement"] == "cpu0"
-        with pytest.raises(schedlab.InputError, match="nobody, cpu_ns .* hog-0, nap-0"):
+        with pytest.raises(schedlab.InputError, match="nobody, cpu_ns; .* hog-0, nap-0"):
             measured.figure("nobody", "cpu_ns")
         with pytest.raises(schedlab.InputError, match="the figures are .*cpu_ns"):
             measured.figure("hog-0", "cpu")

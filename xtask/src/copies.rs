@@ -1,5 +1,5 @@
-//! Files of the repository that a package needs inside its own directory: `cargo xtask copies` makes
-//! the copies, `cargo xtask tidy` checks that they are equal.
+//! Files of the repository that a package needs inside its own directory. `cargo xtask copies`
+//! makes the copies, and `cargo xtask tidy` checks that they are equal.
 
 use crate::Finding;
 use crate::repository::Repository;
