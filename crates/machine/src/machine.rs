@@ -176,14 +176,14 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         result
     }
 
-    /// Switches [`Event::Decided`], which reports the grounds of each decision, on or off. The run
-    /// is the same.
+    /// Switches [`Event::Decided`](schedlab_core::Event::Decided), which reports the grounds of each
+    /// decision, on or off. The run is the same.
     pub fn ask_reasons(&mut self, asked: bool) {
         self.platform.ask(asked);
     }
 
-    /// Switches [`Event::Named`], which reports the names of newborn tasks, on or off. The run is
-    /// the same.
+    /// Switches [`Event::Named`](schedlab_core::Event::Named), which reports the names of newborn
+    /// tasks, on or off. The run is the same.
     pub fn ask_names(&mut self, asked: bool) {
         self.names_asked = asked;
     }
