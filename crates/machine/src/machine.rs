@@ -176,8 +176,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         result
     }
 
-    /// Switches [`Event::Decided`](schedlab_core::Event::Decided), which reports the grounds of each
-    /// decision, on or off. The run is the same.
+    /// Switches [`Event::Decided`](schedlab_core::Event::Decided), which reports the grounds of
+    /// each decision, on or off. The run is the same.
     pub fn ask_reasons(&mut self, asked: bool) {
         self.platform.ask(asked);
     }
