@@ -494,7 +494,7 @@ pub struct NewSchedulerArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  schedlab calibrate papers/calibration/pentium3-1000x1.toml
+  schedlab calibrate crates/papers/experiments/calibration/pentium3-1000x1.toml
   schedlab calibrate mine.toml --write mine.json then: schedlab bench hackbench --machine mine.json
 
 `docs/calibration.md` describes the file.

@@ -1,9 +1,9 @@
 //! Every reader of foreign files and of the languages on the command line, each as a function that
 //! reads an input like the program and checks the result.
 //!
-//! Files that only the program itself writes (`papers/data`, the benchmarks' tables) are not
-//! foreign. A mix's file is read by the command line, member by member as `clap` reads options; its
-//! contents are parameters (`values`) and the mix of a plan (`plan`).
+//! Files that only the program itself writes (`crates/papers/experiments/data`, the benchmarks'
+//! tables) are not foreign. A mix's file is read by the command line, member by member as `clap`
+//! reads options; its contents are parameters (`values`) and the mix of a plan (`plan`).
 
 mod groups;
 mod lab;

@@ -109,7 +109,7 @@ pub(super) const CONTRADICTIONS: Reader = Reader {
 
 pub(super) const CALIBRATION: Reader = Reader {
     name: "calibration",
-    about: "calibrations: papers/calibration/*.toml",
+    about: "calibrations: crates/papers/experiments/calibration/*.toml",
     read: |input| {
         let text = text(input);
         // The machine may be a file name. No device of this machine must be read for it.

@@ -1,4 +1,4 @@
-//! The format of a calibration file in `papers/calibration/*.toml`.
+//! The format of a calibration file in `crates/papers/experiments/calibration/*.toml`.
 //!
 //! `docs/calibration.md` describes it for authors.
 
