@@ -47,6 +47,11 @@ pub struct GoldenFile {
     pub address_space_per_key: bool,
     /// `machine.conventions`: how the workload was run; `None`: unspecified.
     pub conventions: Option<Conventions>,
+    /// Settings of the kernel's build and of its clocks, by the names of the tunables with which
+    /// schedulers take them: `clock_ns` and `jiffies` (at time 0), `preempt` (as in
+    /// [`PREEMPTION`]), `futex` (1: `suspend` is a wait for a futex), `start_fork` (1: the kernel
+    /// itself chooses the CPU of a task that starts).
+    pub settings: Vec<(String, i64)>,
     /// Tunables by the kernel's own names, in the order written.
     pub tunables: Vec<(String, i64)>,
     /// Task groups in the order written, each after its ancestors.
@@ -190,6 +195,7 @@ impl GoldenFile {
             reap,
             address_space_per_key,
             conventions,
+            settings,
         } = take(root, "machine", machine)?;
         let target = Target { cpus, limited: true };
         let groups = take_if(root, "groups", groups)?.unwrap_or_default();
@@ -221,6 +227,7 @@ impl GoldenFile {
             reap,
             address_space_per_key,
             conventions,
+            settings,
             tunables: take_if(root, "tunables", tunables)?.unwrap_or_default(),
             groups,
             slices,
@@ -399,10 +406,26 @@ struct Machine {
     reap: bool,
     address_space_per_key: bool,
     conventions: Option<Conventions>,
+    settings: Vec<(String, i64)>,
 }
 
-const MACHINE_KEYS: [&str; 7] =
-    ["cpus", "hz", "topology", "group_scheduling", "reap", "address_space", "conventions"];
+const MACHINE_KEYS: [&str; 12] = [
+    "cpus",
+    "hz",
+    "topology",
+    "group_scheduling",
+    "reap",
+    "address_space",
+    "conventions",
+    "clock_ns",
+    "jiffies",
+    "preempt",
+    "futex",
+    "start",
+];
+
+/// Preemption models by their number in the tunable `preempt`.
+pub const PREEMPTION: [&str; 4] = ["none", "voluntary", "full", "lazy"];
 
 fn machine(machine: Cursor<'_>) -> Result<Machine, Diagnostic> {
     known(machine, &MACHINE_KEYS)?;
@@ -414,6 +437,29 @@ fn machine(machine: Cursor<'_>) -> Result<Machine, Diagnostic> {
         other => Err(space.error(format!("unknown address space `{other}`"))),
     })?;
     let conventions = take_if(machine, "conventions", conventions)?;
+    let mut settings = vec![];
+    for key in ["clock_ns", "jiffies"] {
+        let number = |value: Cursor<'_>| value.integer("a whole number", i64::MIN..=i64::MAX);
+        settings.extend(take_if(machine, key, number)?.map(|value| (key.into(), value)));
+    }
+    let model = take_if(machine, "preempt", |value| {
+        let name = value.string()?;
+        let known = PREEMPTION.iter().position(|model| *model == name);
+        known.ok_or_else(|| {
+            let message = format!("unknown preemption model `{name}`");
+            value.error(message).with_help(format!("one of {}", PREEMPTION.join(", ")))
+        })
+    })?;
+    settings.extend(model.map(|number| ("preempt".into(), number as i64)));
+    let futex = take_if(machine, "futex", actions::flag)?;
+    settings.extend(futex.map(|on| ("futex".into(), on.into())));
+    let start = take_if(machine, "start", |start| match start.string()? {
+        "fork" => Ok(1),
+        other => Err(start
+            .error(format!("unknown rule of starts `{other}`"))
+            .with_help("the rule is `fork`, or the key is left out")),
+    })?;
+    settings.extend(start.map(|value| ("start_fork".into(), value)));
     Ok(Machine {
         cpus,
         hz,
@@ -422,6 +468,7 @@ fn machine(machine: Cursor<'_>) -> Result<Machine, Diagnostic> {
         reap: take_if(machine, "reap", actions::flag)?.unwrap_or(false),
         address_space_per_key: per_key.unwrap_or(false),
         conventions,
+        settings,
     })
 }
 

@@ -302,7 +302,7 @@ fn run<'o, S: Scheduler>(
         }
     }
     // Settings of the machine's build precede all others.
-    config.tunables.splice(0..0, known.tunables);
+    config.tunables.splice(0..0, file.settings.iter().cloned().chain(known.tunables));
     let groups: Vec<NewGroup<'_>> = file
         .groups
         .iter()

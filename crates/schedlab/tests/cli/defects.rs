@@ -187,7 +187,12 @@ fn a_file_that_is_no_result_is_never_written_over() {
     let file = scratch.file("y.json", two);
     let lost: [&[&str]; 3] = [
         &["stress", "--seed=5", "-s=rr", "--save", &file],
-        &["calibrate", "crates/papers/experiments/calibration/pentium3-1000x1.toml", "--write", &file],
+        &[
+            "calibrate",
+            "crates/papers/experiments/calibration/pentium3-1000x1.toml",
+            "--write",
+            &file,
+        ],
         &["run", "tests/defects/two.json", "-s=cfs", "--plan-out", &file],
     ];
     for args in lost {

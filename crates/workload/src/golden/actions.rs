@@ -35,6 +35,8 @@ pub enum GoldenChange {
     Idle(usize, bool),
     /// `group`: set the limit.
     Quota(usize, Quota),
+    /// `sysctl`: set a tunable.
+    Tunable(String, i64),
 }
 
 impl GoldenChange {
@@ -46,7 +48,10 @@ impl GoldenChange {
             | GoldenChange::Affinity(task, _)
             | GoldenChange::Slice(task, _)
             | GoldenChange::Move(task, _) => Some(task),
-            GoldenChange::Shares(..) | GoldenChange::Idle(..) | GoldenChange::Quota(..) => None,
+            GoldenChange::Shares(..)
+            | GoldenChange::Idle(..)
+            | GoldenChange::Quota(..)
+            | GoldenChange::Tunable(..) => None,
         }
     }
 
@@ -79,6 +84,9 @@ impl GoldenChange {
             }
             GoldenChange::Idle(group, idle) => Action::SetIdle { group: groups[group], idle },
             GoldenChange::Quota(group, quota) => Action::SetQuota { group: groups[group], quota },
+            GoldenChange::Tunable(ref name, value) => {
+                Action::SetTunable { name: name.clone(), value }
+            }
         }
     }
 }
@@ -139,10 +147,15 @@ pub(super) fn read(
                 };
                 vec![GoldenChange::Move(task(*who)?, group)]
             }
+            ("sysctl", [name, value]) => {
+                let value = value.integer("a whole number", i64::MIN..=i64::MAX)?;
+                vec![GoldenChange::Tunable(owned(*name)?, value)]
+            }
             ("group", [path, values]) => group_changes(group_of(*path, groups)?, *values)?,
             _ => {
                 return Err(kind_at.error("unknown action, or wrong arguments").with_help(
-                    "the actions are renice, chrt, taskset, slice, move (of a task) and group",
+                    "the actions are renice, chrt, taskset, slice, move (of a task), group and \
+                     sysctl",
                 ));
             }
         };
