@@ -15,8 +15,7 @@
 //!
 //! Reading the least: nothing. Removing it: O(1). Insertion and removal elsewhere: a binary search,
 //! and a move of at most one block (1 KiB). At most once in `BLOCK` / 2 insertions a block is
-//! split, which moves up to half of the list of blocks, or nothing of it if the block is at either
-//! end.
+//! split. A split moves up to half of the list of blocks, or no block if it is at either end.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
