@@ -84,7 +84,7 @@ impl fmt::Display for Value {
 pub struct BadValue {
     /// Name of the parameter.
     pub parameter: String,
-    /// Description of the error, and of a value that would be right.
+    /// Description of the error, and what would be right.
     pub message: String,
 }
 

@@ -125,7 +125,7 @@ pub enum TopologyError {
         to: u32,
         /// The distance given.
         given: u32,
-        /// Description of the error, and of a distance that would be right.
+        /// Description of the error, and what would be right.
         why: &'static str,
     },
 }

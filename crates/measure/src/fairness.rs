@@ -18,7 +18,7 @@
 //!
 //! Weights follow from nice values as in the kernel (nice 0 = 1024). A task in a group counts with
 //! its share of its group's share of what the group's parent has, and so on up, counting only
-//! runnable tasks. All schedulers are measured against this one standard, even schedulers that never
+//! runnable tasks. All schedulers are measured against this one standard, even if they never
 //! promised it.
 //!
 //! # Tasks outside the fluid machine

@@ -121,7 +121,7 @@ impl<R: PickRule> Fair<R> {
         self.cpus > 1 || self.version.renews_empty_groups()
     }
 
-    /// `update_load_avg`: brings the averages of the entity, then those of its queue, up to now.
+    /// `update_load_avg`: updates the averages of the entity, and then of its queue, to now.
     #[inline]
     pub(super) fn update_load_avg(&mut self, now_ns: u64, e: EntityId, attach: Attach) {
         if !self.tracks_load() {
@@ -182,7 +182,7 @@ impl<R: PickRule> Fair<R> {
         let queue = &mut self.cfs_rqs[q].avg;
         let avg = &mut self.info[e].avg;
         let divider = queue.divider();
-        // Utilisation and time spent runnable are those of the queue.
+        // Utilisation and time spent runnable equal the queue's.
         if inner.util_avg != avg.util_avg {
             let sum = inner.util_avg * divider;
             queue.util_avg = moved(queue.util_avg, avg.util_avg, inner.util_avg);
