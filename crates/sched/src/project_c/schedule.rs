@@ -114,15 +114,14 @@ impl<R: Ranking> ProjectC<R> {
         }
     }
 
-    /// Wakes the stopper of `cpu`, a task of level 0, unless it is awake.
+    /// Wakes the stopper of `cpu`, a task of level 0, unless it is awake. It can use no other CPU,
+    /// but is asked for one like any task, so that its level is watched afterwards.
     pub(super) fn wake_stopper(&mut self, platform: &mut Platform, cpu: CpuId) {
         let stopper = Node::stopper(cpu);
-        self.entities[stopper].blocked = false;
         if !self.entities[stopper].queued {
-            self.update_clock(platform, cpu);
-            self.enqueue(platform, stopper);
+            self.entities[stopper].blocked = false;
+            self.wake_up(platform, stopper);
         }
-        self.preempt_if_not_first(platform, cpu);
     }
 
     /// The stopper of `cpu` does what it was woken for, and blocks.
