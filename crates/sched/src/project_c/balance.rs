@@ -113,9 +113,7 @@ impl<R: Ranking> ProjectC<R> {
             return;
         }
         let cpus = self.cpus.len() as u32;
-        let lone = |cpu: CpuId| {
-            !self.masks.idle.contains(cpu) && !self.masks.pending.contains(cpu)
-        };
+        let lone = |cpu: CpuId| !self.masks.idle.contains(cpu) && !self.masks.pending.contains(cpu);
         let found = (cpu.0..cpus).chain(0..cpu.0).map(CpuId).find_map(|other| {
             let sibling = self.masks.sibling(other)?;
             let there = &self.cpus[other.index()];
@@ -173,7 +171,6 @@ impl<R: Ranking> ProjectC<R> {
     /// Moves `node` to the lowest CPU that it may use.
     fn move_to_allowed(&mut self, platform: &mut Platform, node: Node) {
         if let Some(to) = self.entities[node].allowed.first(self.cpus.len() as u32) {
-            self.update_clock(platform, to);
             self.move_queued(platform, node, to, rules::CPUS_ALLOWED);
         }
     }

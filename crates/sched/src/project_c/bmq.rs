@@ -72,3 +72,56 @@ impl Ranking for Bmq {
         candidate.with("boost_prio", task.boost.into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A task with a policy and a boost.
+    fn task(policy: Policy, boost: i8) -> Entity {
+        Entity { policy, boost, ..Entity::default() }
+    }
+
+    #[test]
+    fn two_nice_values_or_two_boosts_are_one_level() {
+        let level =
+            |nice, boost| Bmq::normal_level(&Entity { nice, ..task(Policy::Other, boost) }, 0);
+        assert_eq!([-20, -19, 0, 1, 2, 19].map(|nice| level(nice, 0)), [38, 38, 48, 48, 49, 57]);
+        assert_eq!([-2, -1, 0, 1, 2].map(|boost| level(0, boost)), [47, 47, 48, 48, 49]);
+        assert_eq!((level(-20, -12), level(19, 12)), (32, 63));
+    }
+
+    #[test]
+    fn sleeping_improves_the_boost_down_to_the_limit_of_the_policy() {
+        let after = |policy, boost| {
+            let mut task = task(policy, boost);
+            Bmq::blocks(&mut task);
+            task.boost
+        };
+        assert_eq!([-12, -11, 0, 12].map(|boost| after(Policy::Other, boost)), [-12, -12, -1, 11]);
+        assert_eq!([-3, 0, 1, 5].map(|boost| after(Policy::Batch, boost)), [0, 0, 0, 4]);
+        for policy in [Policy::Idle, Policy::Fifo, Policy::RoundRobin] {
+            assert_eq!(after(policy, 5), 5);
+        }
+    }
+
+    #[test]
+    fn a_wakeup_only_applies_the_limit() {
+        let after = |policy, boost| {
+            let mut task = task(policy, boost);
+            Bmq::wakes(&mut task);
+            task.boost
+        };
+        assert_eq!((after(Policy::Other, -5), after(Policy::Batch, 7)), (-5, 7));
+        assert_eq!(after(Policy::Batch, -5), 0, "it became SCHED_BATCH while it slept");
+    }
+
+    #[test]
+    fn slices_worsen_the_boost_up_to_12() {
+        let mut task = task(Policy::Other, 10);
+        for boost in [11, 12, 12] {
+            Bmq::renew(&mut task, 0);
+            assert_eq!(task.boost, boost);
+        }
+    }
+}

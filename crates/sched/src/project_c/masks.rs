@@ -266,7 +266,10 @@ mod tests {
         masks.set_level(CpuId(0), 40);
         assert_eq!(members(&masks.sg_idle), [2, 3]);
         masks.set_level(CpuId(1), LEVELS);
-        assert_eq!((members(&masks.sg_idle), members(&masks.idle)), (vec![2, 3], vec![1, 2, 3]));
+        assert_eq!(
+            (members(&masks.sg_idle), members(&masks.idle)),
+            ([2, 3].into(), [1, 2, 3].into())
+        );
         masks.set_level(CpuId(0), LEVELS);
         assert_eq!(members(&masks.sg_idle), [0, 1, 2, 3]);
     }

@@ -263,8 +263,7 @@ impl<R: Ranking> Inspect for ProjectC<R> {
             // Tasks of better levels may keep others waiting for ever.
             wait_ns: None,
             // Equal hogs take turns, slice by slice; their boosts keep step.
-            hog_spread_ns: (alone && load.nice_min == load.nice_max)
-                .then_some(3 * SLICE_NS as u64),
+            hog_spread_ns: (alone && load.nice_min == load.nice_max).then_some(3 * SLICE_NS as u64),
             // Four real-time priorities share a level.
             real_time_first: false,
         }

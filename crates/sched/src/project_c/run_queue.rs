@@ -211,10 +211,10 @@ mod tests {
     fn levels_come_in_order_and_tasks_of_one_in_order_of_arrival() {
         let (mut queue, mut entities) = queue(&[40, 33, 40, 7, 63]);
         assert_eq!(order(&queue, &entities), [(3, 7), (1, 33), (0, 40), (2, 40), (4, 63)]);
-        let first = entities.node(TaskId(0));
+        let [first, real_time] = [0, 3].map(|task| entities.node(TaskId(task)));
         assert!(queue.is_last(entities.node(TaskId(2)), 40) && !queue.is_last(first, 40));
         queue.remove(&mut entities, first);
-        queue.remove(&mut entities, entities.node(TaskId(3)));
+        queue.remove(&mut entities, real_time);
         assert_eq!(order(&queue, &entities), [(1, 33), (2, 40), (4, 63)]);
         assert_eq!(queue.best_level(), 33);
     }
@@ -223,17 +223,15 @@ mod tests {
     fn what_falls_due_comes_before_what_was_due_already() {
         let (mut queue, mut entities) = queue(&[34, 32, 33, 35, 36, 3]);
         queue.advance(&mut entities, 2);
-        // The lists of levels 32 and 33, then what was on level 34.
-        let due = [(3, 3), (1, 32), (2, 32), (0, 32), (3, 33), (4, 34)];
-        let mut expected = due;
-        expected[0] = (5, 3);
-        assert_eq!(order(&queue, &entities), expected);
+        // The lists of levels 32 and 33, then what was on level 34. Real-time levels stay.
+        let due = [(5, 3), (1, 32), (2, 32), (0, 32), (3, 33), (4, 34)];
+        assert_eq!(order(&queue, &entities), due);
         let late = entities.insert(TaskId(6), Entity::default());
         queue.push(&mut entities, late, 32);
         queue.advance(&mut entities, 1);
-        // Those of level 32 again, with the new one; only then the one of level 33.
-        let nodes: Vec<u32> = order(&queue, &entities).iter().map(|&(task, _)| task).collect();
-        assert_eq!(nodes, [5, 1, 2, 0, 6, 3, 4]);
+        // The list of level 32 again, with the new task; only then what was on level 33.
+        let tasks: Vec<u32> = order(&queue, &entities).iter().map(|&(task, _)| task).collect();
+        assert_eq!(tasks, [5, 1, 2, 0, 6, 3, 4]);
     }
 
     #[test]

@@ -103,11 +103,13 @@ impl<R: Ranking> ProjectC<R> {
         }
     }
 
-    /// `__sched_setscheduler`, `set_user_nice`.
+    /// `__sched_setscheduler`, `set_user_nice`. The nice value of a real-time task is only stored.
     pub(super) fn change_attr(&mut self, platform: &mut Platform, node: Node, attr: &SchedAttr) {
         let entity = &mut self.entities[node];
+        let before = (entity.policy, entity.rt_priority);
         entity.set_attr(attr);
-        if entity.queued {
+        let same = entity.is_realtime() && before == (entity.policy, entity.rt_priority);
+        if entity.queued && !same {
             let cpu = entity.cpu;
             self.update_clock(platform, cpu);
             self.requeue(platform, node);
