@@ -156,6 +156,14 @@ impl<R: Ranking> ProjectC<R> {
         if self.cpus[cpu.index()].curr == Some(node) {
             self.cpus[cpu.index()].banishes = true;
             self.wake_stopper(platform, cpu);
+            let stopper = Node::stopper(cpu);
+            if self.entities[node].queued && self.entities[node].list == self.entities[stopper].list
+            {
+                // Otherwise a real-time task of priority 96 or more would stay before the stopper,
+                // on a CPU that it may not use, until it blocks.
+                self.cpus[cpu.index()].queue.move_to_head(&mut self.entities, stopper);
+                self.preempt_if_not_first(platform, cpu);
+            }
         } else if self.entities[node].queued {
             self.update_clock(platform, cpu);
             self.move_to_allowed(platform, node);

@@ -1,7 +1,7 @@
 //! The distances between CPUs: for each CPU, sets of CPUs around it, each within the next.
 //!
-//! These are the threads of its core, the CPUs of its last-level cache, those of its package, and
-//! all. A set that adds no CPU to the one before it is left out.
+//! These are the threads of its core, the CPUs of its last-level cache, the CPUs of its package,
+//! and all CPUs. A set that adds no CPU to the one before it is left out.
 
 use super::masks::CpuMask;
 use alloc::collections::BTreeMap;
@@ -76,7 +76,7 @@ impl CpuLevels {
         self.best_from(SMT, cpu, set)
     }
 
-    /// The same, beginning with the CPUs of the last-level cache.
+    /// Like [`best`](CpuLevels::best), beginning with the CPUs of the last-level cache.
     pub(super) fn best_beyond_core(&self, cpu: CpuId, set: impl Fn(usize) -> u64) -> Option<CpuId> {
         self.best_from(SMT + 1, cpu, set)
     }

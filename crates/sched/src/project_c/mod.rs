@@ -260,7 +260,7 @@ impl<R: Ranking> Inspect for ProjectC<R> {
             // A CPU looks for tasks only when it is about to idle, and passes over every second
             // one.
             idle_beside_waiting_ns: alone.then_some(0),
-            // Tasks of better levels may keep others waiting for ever.
+            // Tasks of better levels may keep others waiting indefinitely.
             wait_ns: None,
             // Equal hogs take turns, slice by slice; their boosts keep step.
             hog_spread_ns: (alone && load.nice_min == load.nice_max).then_some(3 * SLICE_NS as u64),

@@ -1,10 +1,11 @@
-//! What the two policies differ in: the level of an ordinary task, and what changes it.
+//! The differences between the two policies: the level of an ordinary task, and its changes.
 
 use super::entity::Entity;
 use core::fmt::Debug;
 use schedlab_core::Candidate;
 
-/// `MIN_SCHED_NORMAL_PRIO`: the best level of ordinary tasks. Those of real-time tasks are below.
+/// `MIN_SCHED_NORMAL_PRIO`: the best level of ordinary tasks. The levels below are for real-time
+/// tasks.
 pub(super) const MIN_NORMAL_LEVEL: u8 = 32;
 /// The worst level of ordinary tasks.
 pub(super) const MAX_NORMAL_LEVEL: u8 = 63;

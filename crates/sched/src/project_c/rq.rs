@@ -1,4 +1,4 @@
-//! What is common to all changes of a CPU's queue: its clock, its level, its number of tasks.
+//! Changes of a CPU's queue, with their effect on its clock, its level and its number of tasks.
 
 use super::entity::Node;
 use super::ranking::{Ranking, level};
@@ -32,8 +32,7 @@ impl<R: Ranking> ProjectC<R> {
         self.masks.set_level(cpu, self.cpus[cpu.index()].queue.best_level());
     }
 
-    /// Puts `node` at the tail of its level, on its CPU. The number of tasks there is up to the
-    /// caller.
+    /// Puts `node` at the tail of its level, on its CPU. The caller counts it.
     pub(super) fn push(&mut self, platform: &mut Platform, node: Node) {
         let cpu = self.entities[node].cpu;
         let level = self.level_on(node, cpu);
@@ -43,7 +42,7 @@ impl<R: Ranking> ProjectC<R> {
         platform.work.enqueues += 1;
     }
 
-    /// Takes `node` off its queue. The number of tasks there is up to the caller.
+    /// Takes `node` off its queue. The caller counts it.
     pub(super) fn remove(&mut self, platform: &mut Platform, node: Node) {
         let cpu = self.entities[node].cpu;
         self.entities[node].queued = false;
@@ -128,8 +127,7 @@ impl<R: Ranking> ProjectC<R> {
         }
     }
 
-    /// `node` goes from its queue to that of `to`. The number of tasks on both CPUs is up to the
-    /// caller.
+    /// `node` goes from its queue to that of `to`. The caller counts it on both CPUs.
     pub(super) fn transfer(&mut self, platform: &mut Platform, node: Node, to: CpuId, why: Rule) {
         self.remove(platform, node);
         self.set_cpu(platform, node, to, why);

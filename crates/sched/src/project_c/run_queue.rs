@@ -1,8 +1,8 @@
 //! The queue of a CPU: a list for each level, and a bitmap of the levels that have tasks.
 //!
 //! The lists of the 32 ordinary levels form a ring. Level 32 is the list at which the ring's start
-//! points. With PDS the start moves on by one list for each slot of time, and all waiting tasks
-//! thereby come nearer by a level. With BMQ it never moves.
+//! points. With PDS the start moves on by one list for each slot of time, so that all waiting
+//! tasks come nearer by a level. With BMQ it never moves.
 
 use super::entity::{Entities, Node};
 use super::ranking::{MAX_NORMAL_LEVEL, MIN_NORMAL_LEVEL};
@@ -101,6 +101,17 @@ impl RunQueue {
         if list.head == Node::NONE {
             self.bitmap &= !(1 << self.level_of(number));
         }
+    }
+
+    /// Moves `node`, which is queued, to the head of its list.
+    pub(super) fn move_to_head(&mut self, entities: &mut Entities, node: Node) {
+        let number = entities[node].list;
+        self.remove(entities, node);
+        (entities[node].prev, entities[node].next) = (Node::NONE, Node::NONE);
+        let mut list = List { head: node, tail: node };
+        list.append(entities, self.lists[number as usize]);
+        self.lists[number as usize] = list;
+        self.bitmap |= 1 << self.level_of(number);
     }
 
     /// Whether `node`, which is queued, is the last of this level.

@@ -54,8 +54,7 @@ impl<R: Ranking> ProjectC<R> {
         next
     }
 
-    /// What `prev`, the running task, has done since the last reschedule takes effect: it has
-    /// blocked, it has used time.
+    /// Puts `prev`, the running task: it leaves the queue if it has blocked, and is charged.
     fn put_prev(&mut self, platform: &mut Platform, cpu: CpuId, prev: Node) {
         let entity = &mut self.entities[prev];
         if entity.blocked && entity.queued {
