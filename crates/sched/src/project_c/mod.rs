@@ -1,5 +1,5 @@
 //! Project C: BMQ and PDS, two policies of one alternative core. Alfred Chen's out-of-tree
-//! scheduler, v6.18-r1 (for 6.18, December 2025).
+//! scheduler, v6.18-r1 (for 6.18).
 //!
 //! # The algorithm
 //!
@@ -23,15 +23,15 @@
 //!
 //! # Cost
 //!
-//! A pick, a wakeup and a tick are O(1) apart from operations on masks. Few wakeups, those that
-//! find no idle CPU, look at the levels of all CPUs.
+//! A pick, a wakeup and a tick are O(1) apart from operations on masks. A wakeup that finds no
+//! idle CPU may look at the levels of all CPUs.
 //!
 //! # Where to look
 //!
 //! `ranking.rs`: what the policies decide. `bmq.rs` and `pds.rs`: the policies. `schedule.rs`:
 //! slices, the pick, ticks. `run_queue.rs`: the queue of a CPU. `rq.rs`: what each change of a
 //! queue brings with it. `select_task_rq.rs`: the CPU of a waking task. `masks.rs`: idle CPUs, and
-//! who would preempt where. `balance.rs`: moves. `cpu_levels.rs`: distances between CPUs.
+//! CPUs on which a task would preempt. `balance.rs`: moves. `cpu_levels.rs`: distances between CPUs.
 //! `syscalls.rs`: starts, forks, yields, nice and policy. `rules.rs`: the decision rules, by
 //! number. `releases.rs`: the releases.
 //!

@@ -96,6 +96,7 @@ impl<R: Ranking> ProjectC<R> {
             };
             let candidate = candidate
                 .with("level", level.into())
+                .with("place", place)
                 .with("nice", entity.nice.into())
                 .with("time_slice_ns", entity.time_slice);
             out.push(R::explain(entity, here.time_edge, candidate));
