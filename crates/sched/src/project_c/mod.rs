@@ -32,7 +32,7 @@
 //! slices, the pick, ticks. `run_queue.rs`: the queue of a CPU. `rq.rs`: the effects of each change
 //! of a queue. `select_task_rq.rs`: the CPU of a waking task. `masks.rs`: idle CPUs, and CPUs on
 //! which a task would preempt. `balance.rs`: moves. `cpu_levels.rs`: distances between CPUs.
-//! `syscalls.rs`: starts, forks, yields, nice and policy. `rules.rs`: the decision rules, by number.
+//! `syscalls.rs`: starts, forks, yields, nice and policy. `rules.rs`: the rules, by number.
 //! `releases.rs`: the releases.
 //!
 //! # Not included
