@@ -23,6 +23,7 @@ pub mod fair_6;
 pub mod nearest;
 pub mod o_1;
 pub mod o_n;
+pub mod project_c;
 #[cfg(test)]
 mod random;
 pub mod registry;

@@ -16,6 +16,8 @@ pub static ALL: &[&Entry] = &[
     &crate::cfs::ENTRY,
     &crate::cfs::INTERACTIVE,
     &crate::bfs::ENTRY,
+    &crate::project_c::BMQ,
+    &crate::project_c::PDS,
     &crate::eevdf::ENTRY,
     &crate::textbook::FCFS,
     &crate::textbook::SJF,

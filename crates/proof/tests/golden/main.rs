@@ -28,9 +28,10 @@ fn known_to_disagree() -> BTreeSet<String> {
 
 /// Number of files in each folder of `tests/golden`. All are replayed and agree, except those that
 /// the README lists. When files are added, these numbers must be updated.
-const FILES: [(&str, usize); 13] = [
+const FILES: [(&str, usize); 15] = [
     ("bfs", 91),
     ("bfs316", 91),
+    ("bmq", 36),
     ("cfs", 236),
     ("cfs61", 97),
     ("deadline", 17),
@@ -39,6 +40,7 @@ const FILES: [(&str, usize); 13] = [
     ("o_1", 96),
     ("o_1_2622", 105),
     ("o_n", 65),
+    ("pds", 36),
     ("pelt", 4),
     ("round_robin", 24),
     ("sd", 94),

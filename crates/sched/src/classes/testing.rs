@@ -146,6 +146,7 @@ impl<S: Scheduler> Bench<S> {
         row.wake_at = wake_at;
         let reason = if dead { BlockReason::Dead } else { BlockReason::Interruptible };
         self.sched.block(&mut self.platform, CpuId(cpu), task, reason);
+        self.platform.resched(CpuId(cpu));
         self.take_orders();
     }
 
