@@ -248,9 +248,9 @@ pub struct RunArgs {
     /// Seed of a random order of simultaneous events, instead of a fixed order
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Number of runs of each column, with consecutive seeds from --seed [default: 1] on: the table
-    /// shows median, minimum and maximum. Each seed also delays the start of each task by up to a
-    /// tick
+    /// Number of runs of each column, with consecutive seeds that begin with --seed, or else
+    /// with 1: the table shows median, minimum and maximum. Each seed also delays the start of each
+    /// task by up to a tick
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub repeat: Option<u64>,
     /// Show how each figure differs from an earlier run: a file written by --format json
@@ -403,8 +403,8 @@ pub struct ListArgs {
 
 /// Run published experiments again and judge them
 ///
-/// Each experiment of the project's source documents is a file in `papers/`, which states what to
-/// run, what to measure, and which results are demanded. The output shows the published result, the
+/// Each experiment of the project's source documents is a file, which states what to run, what to
+/// measure, and which results are demanded (`--from` takes a directory of your own files). The output shows the published result, the
 /// result here, and the verdict. A `hard` demand follows from the scheduler's rules; a `soft` one
 /// should be met with sensible costs. Each experiment runs under a sample of the conditions that
 /// its document leaves open, and its median must be right. Nothing is adjusted to pass.
@@ -451,8 +451,6 @@ pub struct PapersArgs {
 Examples:
   schedlab explain-metric                          all of them, a line each
   schedlab explain-metric fairness lag p99         a row, by its title in the table
-  schedlab trace info perf.data                    contents of a recorded trace
-  schedlab record -- make -j4                      record this machine's schedule
   schedlab explain-metric slowdown                 by its id in CSV; totals.jobs: by its JSON field
 
 Exit status: 0 it was explained; 2 there is no such metric (the nearest names are shown).")]
@@ -495,7 +493,8 @@ pub struct NewSchedulerArgs {
 #[command(after_help = "\
 Examples:
   schedlab calibrate crates/papers/experiments/calibration/pentium3-1000x1.toml
-  schedlab calibrate mine.toml --write mine.json then: schedlab bench hackbench --machine mine.json
+  schedlab calibrate mine.toml --write mine.json
+  schedlab bench hackbench --machine mine.json
 
 `docs/calibration.md` describes the file.
 

@@ -219,7 +219,7 @@ impl MadeGroups {
     }
 
     /// Makes the workload's groups, parents before children. `realtime`: paths of the groups that
-    /// have real-time tasks; the groups above them count, too.
+    /// have real-time tasks. The groups above them count as well.
     ///
     /// # Errors
     /// The step that is not permitted.

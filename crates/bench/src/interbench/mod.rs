@@ -24,7 +24,7 @@ use std::rc::Rc;
 use step::{Counts, Demand};
 use tasks::{Controls, Environment, TaskScheduling, Work};
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Interbench;
 
 const PARAMETERS: &[Parameter] = &[

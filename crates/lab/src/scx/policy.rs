@@ -85,7 +85,7 @@ impl Policy {
             Some(preset) => preset.calls(scheduler.image(), target.cpus),
             None => vec![],
         };
-        // A program that the user half or the user calls is not called for the preset, too.
+        // A program that the user half or the user calls is not called for the preset as well.
         let user = scheduler.image().user.clone();
         let is_own = |name: &String| {
             self.calls.iter().any(|(other, _)| other == name)

@@ -98,7 +98,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         true
     }
 
-    /// Kills a task that is not born yet.
+    /// Kills a task that has not been born yet.
     fn kill_unborn(&mut self, task: TaskId) {
         self.sleepers.remove(task.0);
         self.alive -= 1;

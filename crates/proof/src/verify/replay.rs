@@ -275,7 +275,7 @@ fn run<'o, S: Scheduler>(
     let (hz_min, hz_max) = release.hz_range;
     if !(hz_min..=hz_max).contains(&file.hz) {
         let message = format!(
-            "the machine ticks {} times a second; {choice} takes {hz_min} to {hz_max}",
+            "the machine ticks {} times a second; {choice} supports {hz_min} to {hz_max}",
             file.hz
         );
         return Err(file.error_at(Place::Hz, message).into());
@@ -294,14 +294,14 @@ fn run<'o, S: Scheduler>(
     });
     let mut wake_from_interrupt = true;
     for (name, value) in &file.tunables {
-        // Settings of the machine rather than tunables of the kernel.
+        // Two of them are settings of the machine rather than tunables of the kernel.
         match name.as_str() {
             "in_interrupt" => wake_from_interrupt = *value != 0,
             "sleep_uninterruptible" => conventions.uninterruptible = *value != 0,
             _ => config.tunables.push((name.clone(), *value)),
         }
     }
-    // Settings of the machine's build precede all others.
+    // Settings of the machine's build come before all others.
     config.tunables.splice(0..0, file.settings.iter().cloned().chain(known.tunables));
     let groups: Vec<NewGroup<'_>> = file
         .groups
@@ -326,7 +326,7 @@ fn run<'o, S: Scheduler>(
     Ok(machine)
 }
 
-/// Policies that tasks have at any time.
+/// Returns all policies that tasks have at some time.
 fn policies_of(file: &GoldenFile) -> Vec<Policy> {
     let mut policies = file.model.policies();
     policies.extend(file.timetable.policies());
@@ -337,7 +337,7 @@ fn policies_of(file: &GoldenFile) -> Vec<Policy> {
     policies
 }
 
-/// Runs the machine, with the changes from outside that the file specifies.
+/// Runs the machine, with the external changes that the file specifies.
 fn drive<S: Scheduler, O: Observer>(
     file: &GoldenFile,
     group_ids: &[GroupId],
@@ -349,7 +349,7 @@ fn drive<S: Scheduler, O: Observer>(
         file.timetable.run(machine, &plan, &[], file.end_ns).map_err(broken)?;
         return Ok(());
     }
-    // Changes after the end do not happen.
+    // Changes at the end or later do not happen.
     for action in file.actions.iter().take_while(|action| action.at_ns < file.end_ns) {
         if machine.run_to(action.at_ns).map_err(broken)? != RunEnd::TimeUp {
             break;
@@ -360,14 +360,14 @@ fn drive<S: Scheduler, O: Observer>(
             let workload = machine.workload();
             let all = (0..machine.task_count() as u32).map(TaskId);
             let Some(found) = all.clone().find(|&task| workload.thread_name(task) == *name) else {
-                // The task is not born yet.
+                // The task has not been born yet.
                 continue;
             };
             task = found;
             attr = machine.task_attr(task);
         }
         match machine.act(&action.what.action(task, attr, group_ids)) {
-            // A refusal of the kernel has no effect, and neither has a change of an ended task.
+            // A change that the kernel refuses has no effect, nor has a change to an ended task.
             Ok(()) | Err(ActionError::Refused(_) | ActionError::Ended(_)) => {}
             Err(error) => return Err(GoldenError::Refused(error.to_string())),
         }

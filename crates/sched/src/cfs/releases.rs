@@ -133,8 +133,8 @@ pub struct Version {
     pub idle_policy_gives_way: bool,
     /// Whether a woken `SCHED_IDLE` task never preempts.
     pub idle_policy_never_preempts: bool,
-    /// Whether `min_vruntime` advances only when time is charged, and then even if none has passed;
-    /// otherwise it advances at dequeues, too.
+    /// Whether `min_vruntime` advances only when time is charged, and then even if none has passed.
+    /// If not, it also advances at dequeues.
     pub min_vruntime_on_charge_only: bool,
     /// Whether the weight of `SCHED_IDLE` is 2, with an inverse that is wrong by mistake.
     pub old_idle_weight: bool,

@@ -161,7 +161,7 @@ pub struct Rq {
 #[derive(Clone, Debug)]
 pub struct Rqs {
     cpus: u32,
-    /// By CPU.
+    /// Runqueues by CPU.
     pub rqs: Vec<Rq>,
     /// By CPU: number of threads of all classes on its runqueue, waiting or running, except threads
     /// of throttled groups. Changed by [`Rqs::add_nr_running`] and [`Rqs::sub_nr_running`].

@@ -14,8 +14,8 @@ const WAKEUP_MARGIN_2_2: i32 = 3;
 /// Counter of an idle task.
 const IDLE_COUNTER: i32 = -100;
 
-/// By CPU: the other half of its hyper-threaded core, where cores have two CPUs. (2.4 knows no
-/// others.) Empty if there is no such level.
+/// By CPU: the other half of its hyper-threaded core, where cores have two CPUs. (2.4 supports
+/// no others.) Empty if there is no such level.
 pub(super) fn siblings(topology: &Topology) -> Vec<Option<CpuId>> {
     let Some(cores) = topology.levels().iter().find(|level| level.kind == LevelKind::Smt) else {
         return Vec::new();

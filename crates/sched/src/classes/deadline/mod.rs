@@ -110,14 +110,14 @@ struct DlRq {
 #[derive(Clone, Debug)]
 pub struct Deadline {
     rqs: Vec<DlRq>,
-    /// By thread.
+    /// Deadline state by thread.
     tasks: Vec<DlTask>,
     nodes: Nodes<DlEntityId>,
     admission: Admission,
     overload: Overload,
     /// Shortest and longest period, us.
     period_us: (u64, u64),
-    /// By CPU.
+    /// Fair servers by CPU.
     servers: Vec<FairServer>,
     /// The fair servers' budget, ns; `0`: there are none.
     server_runtime_ns: u64,

@@ -14,7 +14,7 @@ const LEVELS: usize = 102;
 /// The levels of all CPUs.
 #[derive(Clone, Debug)]
 pub struct CpuPri {
-    /// By CPU.
+    /// Level by CPU.
     level_of: Vec<u8>,
     /// Sets of CPUs, by level, `words` words each.
     sets: Vec<u64>,
