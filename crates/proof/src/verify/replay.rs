@@ -498,7 +498,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_replayed_is_an_error_that_says_why() {
-        let cases: [(Vec<u8>, &str); 10] = [
+        let cases: [(Vec<u8>, &str); 11] = [
             (b"{".to_vec(), "some.json:1"),
             (b"[]".to_vec(), "some.json:1"),
             (b"\xff\xfe".to_vec(), "not text"),
@@ -511,6 +511,7 @@ mod tests {
             (golden(|file| file["machine"]["cpus"] = 2.into()), "has 2 CPUs"),
             (golden(|file| file["machine"]["hz"] = 50.into()), "ticks 50 times"),
             (golden(|file| file["tunables"]["x"] = 1.into()), "no tunables"),
+            (golden(|file| file["tunables"]["interrupt_cpu"] = 1.into()), "there are 1 CPUs"),
             (golden(|file| file["groups"]["/g"]["shares"] = 4.into()), "no task groups"),
         ];
         for (text, part) in cases {

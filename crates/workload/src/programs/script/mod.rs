@@ -387,7 +387,7 @@ pub enum AddressSpaces {
     /// All threads: they belong to one process, as in rt-app.
     #[default]
     Process,
-    /// The threads of one script.
+    /// The threads of one script that exist from the start, and a forked thread and its parent.
     PerTask,
     /// No threads: every thread is a process.
     PerThread,
