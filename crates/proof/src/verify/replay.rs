@@ -334,7 +334,10 @@ fn run<'o, S: Scheduler>(
 fn cpu_of(file: &GoldenFile, value: i64) -> Result<CpuId, GoldenError> {
     let number = u32::try_from(value).ok().filter(|&number| number < file.cpus);
     number.map(CpuId).ok_or_else(|| {
-        GoldenError::Refused(format!("`interrupt_cpu` is {value}, but there are {} CPUs", file.cpus))
+        GoldenError::Refused(format!(
+            "`interrupt_cpu` is {value}, but there are {} CPUs",
+            file.cpus
+        ))
     })
 }
 
