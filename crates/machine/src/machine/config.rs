@@ -1,6 +1,7 @@
 //! Configuration of a machine, states of tasks, and counts of events.
 
 use crate::order::Order;
+use schedlab_core::CpuId;
 
 /// Configuration of a machine.
 #[derive(Clone, Debug)]
@@ -27,6 +28,12 @@ pub struct Config {
     /// Whether an interrupt ends a sleep, as on real machines. If not, the sleep ends in process
     /// context, as in some golden schedules.
     pub wake_from_interrupt: bool,
+    /// The CPU that serves the interrupts by which sleeps end; `None`: each sleep ends on its
+    /// task's last CPU.
+    pub interrupt_cpu: Option<CpuId>,
+    /// Whether a task that another one wakes in the instant in which it blocks is woken only after
+    /// its CPU has switched away from it, as in some golden schedules. If not, it is woken at once.
+    pub resume_after_switch: bool,
 }
 
 impl Config {
@@ -41,6 +48,8 @@ impl Config {
             order: Order::Golden,
             reap: true,
             wake_from_interrupt: true,
+            interrupt_cpu: None,
+            resume_after_switch: false,
         }
     }
 }

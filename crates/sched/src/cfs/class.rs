@@ -221,6 +221,10 @@ impl Class for Cfs {
 }
 
 impl FairClass for Cfs {
+    fn chooses_cpu_at_first_wakeup(&self) -> bool {
+        self.version.chooses_cpu_at_first_wakeup
+    }
+
     fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, parent: Parent) {
         if self.version.interactive {
             self.interactive.born(pid);

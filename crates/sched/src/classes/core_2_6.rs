@@ -447,7 +447,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.core.external = parent == Parent::External;
         self.rt.thread_born(&self.core, platform, pid, parent);
         self.fair.thread_born(&self.core, pid, attr, parent);
-        if let Parent::Task { .. } = parent {
+        if parent != Parent::External || self.fair.chooses_cpu_at_first_wakeup() {
             let class = self.selecting_class(pid);
             let chosen = class!(self, class, select_task_rq(platform, pid, Select::Fork));
             let chosen = if attr.allowed.contains(chosen) {

@@ -239,6 +239,13 @@ pub trait FairClass: Class {
     /// golden schedules differ by release.)
     const DEQUEUES_AT_BLOCK: bool = false;
 
+    /// Whether the release chooses the CPU of a new task only when it is woken for the first time.
+    /// Then it does so for tasks from outside the workload, too, whose start is such a wakeup on
+    /// the CPU with the fewest tasks.
+    fn chooses_cpu_at_first_wakeup(&self) -> bool {
+        false
+    }
+
     /// Makes room for `pid` and records its initial attributes. It is on no runqueue yet; [`Rqs`]
     /// has its row.
     fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, parent: Parent);

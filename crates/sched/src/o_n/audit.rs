@@ -64,7 +64,9 @@ impl OrderN {
         }
         let mut queued_on = vec![0; self.cpus.len()];
         for task in self.run_queue.iter() {
-            queued_on[self.tasks[task].processor.index()] += 1;
+            if self.tasks[task].placed {
+                queued_on[self.tasks[task].processor.index()] += 1;
+            }
             if self.run_queue[task] != self.queued(task) {
                 return Err(alloc::format!(
                     "the runqueue holds {:?}, not {:?}",

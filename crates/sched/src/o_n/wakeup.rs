@@ -11,9 +11,6 @@ use schedlab_core::{CpuId, Platform, Question, Rule, TaskId, Topology};
 /// CPU.
 const WAKEUP_MARGIN_2_2: i32 = 3;
 
-/// Counter of an idle task.
-const IDLE_COUNTER: i32 = -100;
-
 /// By CPU: the other half of its hyper-threaded core, where cores have two CPUs. (2.4 supports
 /// no others.) Empty if there is no such level.
 pub(super) fn siblings(topology: &Topology) -> Vec<Option<CpuId>> {
@@ -159,7 +156,10 @@ impl OrderN {
     pub(super) fn reschedule_idle_2_2(&self, platform: &mut Platform, p: TaskId, here: CpuId) {
         let woken = &self.tasks[p];
         let current = self.cpus[here.index()].current;
-        let counter = current.map_or(IDLE_COUNTER, |current| self.tasks[current].counter);
+        let counter = match current {
+            Some(current) => self.tasks[current].counter,
+            None => self.cpus[here.index()].idle_counter,
+        };
         if woken.policy.is_realtime() {
             Self::ask(platform, here, rules::REAL_TIME_WAKEUP);
             return;
@@ -177,7 +177,7 @@ impl OrderN {
         }
         let idles_elsewhere = |&cpu: &CpuId| cpu != here && self.is_idle(cpu);
         let cpus = self.cpus.len() as u32;
-        let found = Some(woken.processor)
+        let found = (woken.placed.then_some(woken.processor))
             .filter(idles_elsewhere)
             .or_else(|| (0..cpus).rev().map(CpuId).find(idles_elsewhere));
         if let Some(cpu) = found {

@@ -140,6 +140,10 @@ impl<F: FairClass6> Core6<F> {
         name: &str,
         value: i64,
     ) -> Result<(), TunableError> {
+        if name == rt::TICKS_SPARE_BLOCKED {
+            self.rt.ticks_spare_blocked = value != 0;
+            return Ok(());
+        }
         tunables::check(&self.tunables(), name, value)?;
         let busy = || {
             TunableError::Refused(

@@ -107,10 +107,14 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         let curr = rqs.curr(cpu);
         match rqs.thread(curr).class {
             ClassId::Fair => fair.task_tick(rqs, platform, curr),
-            // A task that has just blocked is not charged for the tick.
-            ClassId::Rt if rqs.thread(curr).on_rq => rt.task_tick(rqs, platform, cpu, curr),
+            // Even a task that has just blocked is charged for the tick.
+            ClassId::Rt => {
+                if rqs.thread(curr).on_rq || !rt.ticks_spare_blocked {
+                    rt.task_tick(rqs, platform, cpu, curr);
+                }
+            }
             ClassId::Deadline => deadline.task_tick(rqs, platform, cpu, curr),
-            ClassId::Rt | ClassId::Idle => {}
+            ClassId::Idle => {}
         }
         if deadline.has_fair_server() {
             deadline.fair_server_charge(rqs, platform, cpu, fair.exec_clock(cpu));

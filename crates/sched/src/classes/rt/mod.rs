@@ -50,6 +50,10 @@ pub use throttle::TUNABLES;
 /// The period timer. The fair and deadline classes use other keys.
 pub const PERIOD_TIMER: TimerKey = TimerKey(0);
 
+/// Hidden setting of a golden schedule: its harness did not charge a tick to a task that had blocked
+/// in the same nanosecond. The kernels do, as far as a tick can fall there.
+pub const TICKS_SPARE_BLOCKED: &str = "rt_ticks_spare_blocked";
+
 /// Differences of a release's real-time class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtVersion {
@@ -144,6 +148,8 @@ pub struct RealTime {
     bandwidth: Bandwidth,
     /// `DEF_TIMESLICE`, ticks.
     def_timeslice: u32,
+    /// [`TICKS_SPARE_BLOCKED`].
+    pub ticks_spare_blocked: bool,
 }
 
 impl RealTime {
@@ -175,6 +181,7 @@ impl RealTime {
             overloaded_count: 0,
             bandwidth,
             def_timeslice: (100 * hz / 1000).max(1),
+            ticks_spare_blocked: false,
         }
     }
 
