@@ -15,6 +15,7 @@ pub static ALL: &[&Entry] = &[
     &crate::cfs::ENTRY,
     &crate::cfs::INTERACTIVE,
     &crate::bfs::ENTRY,
+    &crate::muqss::ENTRY,
     &crate::eevdf::ENTRY,
     &crate::textbook::FCFS,
     &crate::textbook::SJF,

@@ -62,7 +62,7 @@ impl ObservedTask {
         match self.sched.policy {
             Policy::Deadline => 100,
             Policy::Fifo | Policy::RoundRobin => self.sched.rt_priority,
-            Policy::Other | Policy::Batch | Policy::Idle => 0,
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => 0,
         }
     }
 }

@@ -169,7 +169,7 @@ impl Maker {
                 properties.dl_deadline_us =
                     Some(period_us - self.random.below((period_us - runtime_us) / 2));
             }
-            Policy::Other | Policy::Batch | Policy::Idle => {
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => {
                 let nice = self.nice();
                 properties.priority = (nice != 0).then_some(nice);
             }
