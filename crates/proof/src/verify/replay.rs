@@ -19,7 +19,7 @@ use schedlab_measure::{Slice, SliceRecorder};
 use schedlab_sched::registry;
 use schedlab_workload::golden::{GoldenChange, Place};
 use schedlab_workload::programs::Kernel;
-use schedlab_workload::{Diagnostic, GoldenFile, GroupPlan};
+use schedlab_workload::{Conventions, Diagnostic, GoldenFile, GroupPlan};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -322,7 +322,7 @@ fn run<'o, S: Scheduler>(
     assembly.groups = &groups;
     let observers = Observers::attached(observer);
     let mut machine = assembly.build_with(wrap, workload, observers).map_err(refuse)?;
-    drive(file, &group_ids, &mut machine)?;
+    drive(file, conventions, &group_ids, &mut machine)?;
     Ok(machine)
 }
 
@@ -340,6 +340,7 @@ fn policies_of(file: &GoldenFile) -> Vec<Policy> {
 /// Runs the machine, with the changes from outside that the file specifies.
 fn drive<S: Scheduler, O: Observer>(
     file: &GoldenFile,
+    conventions: Conventions,
     group_ids: &[GroupId],
     machine: &mut Machine<S, Kernel, O>,
 ) -> Result<(), GoldenError> {
@@ -366,7 +367,15 @@ fn drive<S: Scheduler, O: Observer>(
             task = found;
             attr = machine.task_attr(task);
         }
-        match machine.act(&action.what.action(task, attr, group_ids)) {
+        let what = match action.what {
+            GoldenChange::Policy(task, policy, _)
+                if conventions.chrt_keeps_nice && !policy.is_realtime() =>
+            {
+                &GoldenChange::Policy(task, policy, attr.nice)
+            }
+            ref what => what,
+        };
+        match machine.act(&what.action(task, attr, group_ids)) {
             // A refusal of the kernel has no effect, and neither has a change of an ended task.
             Ok(()) | Err(ActionError::Refused(_) | ActionError::Ended(_)) => {}
             Err(error) => return Err(GoldenError::Refused(error.to_string())),

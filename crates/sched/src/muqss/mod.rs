@@ -159,8 +159,6 @@ pub struct Muqss {
     running: Vec<Running>,
     /// Tasks that were woken before their CPU had switched away from them.
     early_wakeups: Vec<(TaskId, Waker)>,
-    /// Whether there was ever a `SCHED_ISO` task.
-    had_iso: bool,
 }
 
 impl Muqss {
@@ -180,7 +178,6 @@ impl Muqss {
             cpus: alloc::vec![Cpu::default(); cpus as usize],
             running: alloc::vec![Running::IDLE; cpus as usize],
             early_wakeups: Vec::with_capacity(cpus as usize),
-            had_iso: false,
         };
         muqss.adopt(Settings::BOOT);
         muqss
@@ -252,7 +249,6 @@ impl Scheduler for Muqss {
             Parent::Task { .. } => (self.first_allowed(&attr.allowed), rules::AFFINITY_FORCED),
         };
         platform.by_rule(Question::SelectCpu, cpu, placed);
-        self.had_iso |= attr.sched.policy == Policy::Iso;
         self.queues.admit(task);
         let row = Task {
             cpu,
@@ -326,7 +322,6 @@ impl Scheduler for Muqss {
         let row = &self.tasks[task];
         let (nice, rt_priority) = (attr.nice as i8, attr.rt_priority as u8);
         if (row.policy, row.rt_priority) != (attr.policy, rt_priority) {
-            self.had_iso |= attr.policy == Policy::Iso;
             self.set_policy(platform, task, attr.policy, rt_priority);
         }
         if self.tasks[task].nice != nice {
@@ -394,7 +389,7 @@ impl Inspect for Muqss {
         // With several queues a CPU may overlook a deadline (`best_key`), and a sibling thread may
         // hold a task back.
         let finds_all = self.nearness.queues() == 1 && !self.nearness.has_threads();
-        let orders_all = finds_all && !self.had_iso && self.settings.deadline_distance(19) > 0;
+        let orders_all = finds_all && self.settings.deadline_distance(19) > 0;
         Promises {
             // Several tasks that wake at once may all ask the same idle CPU, which takes one.
             idle_beside_waiting_ns: alone.then_some(0),

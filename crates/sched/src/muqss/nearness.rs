@@ -254,6 +254,7 @@ fn nearest(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
     use schedlab_core::topology::Place;
 
     fn orders(nearness: &Nearness, cpu: u32) -> (Vec<u32>, Vec<u32>) {

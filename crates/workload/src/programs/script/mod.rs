@@ -410,6 +410,8 @@ pub struct Conventions {
     pub one_resume: bool,
     /// All sleeps are uninterruptible.
     pub uninterruptible: bool,
+    /// A change of policy from outside leaves the nice value as it is.
+    pub chrt_keeps_nice: bool,
     /// A forked thread has its parent's policy, priority, affinity and group. (rt-app's threads set
     /// those of their own task.) This holds for all golden schedules.
     pub forks_inherit: bool,
@@ -419,13 +421,14 @@ pub struct Conventions {
 
 impl Conventions {
     /// Names of the switches, as in golden files.
-    pub const NAMES: [&str; 6] = [
+    pub const NAMES: [&str; 7] = [
         "exit_from_sleep",
         "renice_before_wake",
         "renice_only_running",
         "yield_goes_on",
         "one_resume",
         "uninterruptible",
+        "chrt_keeps_nice",
     ];
 
     /// Switches on the convention called `name`.
@@ -440,6 +443,7 @@ impl Conventions {
             "yield_goes_on" => &mut self.yield_goes_on,
             "one_resume" => &mut self.one_resume,
             "uninterruptible" => &mut self.uninterruptible,
+            "chrt_keeps_nice" => &mut self.chrt_keeps_nice,
             _ => return Err(&Conventions::NAMES),
         } = true;
         Ok(())
