@@ -356,8 +356,8 @@ impl<S: Scheduler> Watched<S> {
     }
 
     fn note_attr(&mut self, attr: &SchedAttr) {
-        self.urgent |= attr.policy.is_realtime()
-            || matches!(attr.policy, Policy::Deadline | Policy::Iso);
+        self.urgent |=
+            attr.policy.is_realtime() || matches!(attr.policy, Policy::Deadline | Policy::Iso);
         self.load.nice_max = self.load.nice_max.max(attr.nice);
         self.load.nice_min = self.load.nice_min.min(attr.nice);
         self.load.tasks = self.load.tasks.max(self.alive);

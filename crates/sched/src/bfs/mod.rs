@@ -47,8 +47,7 @@
 //!
 //! # Not included
 //!
-//! `SCHED_ISO`: the interface has no such policy, so its allowance limits no task. Frequency
-//! scaling.
+//! `SCHED_ISO`: no task has it here, so its allowance limits none. Frequency scaling.
 
 mod audit;
 mod clock;

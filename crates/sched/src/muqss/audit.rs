@@ -43,9 +43,10 @@ impl Muqss {
             }
         }
         for leader in (0..self.cpus.len() as u32).map(CpuId) {
-            let wrong = self.queues.iter(leader).find(|&(_, task)| {
-                self.nearness.leader(self.tasks[task].cpu) != leader
-            });
+            let wrong = self
+                .queues
+                .iter(leader)
+                .find(|&(_, task)| self.nearness.leader(self.tasks[task].cpu) != leader);
             if let Some((_, task)) = wrong {
                 return Err(format!("task {} is in the queue of CPU {}", task.0, leader.0));
             }

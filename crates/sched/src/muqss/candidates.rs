@@ -70,9 +70,7 @@ impl Muqss {
             return None;
         }
         let deadline = match self.is_used_up(curr) || row.policy == Policy::Batch {
-            true => {
-                self.niffies(cpu).wrapping_add(self.distances[(row.nice + 20) as usize] as u64)
-            }
+            true => self.niffies(cpu).wrapping_add(self.distances[(row.nice + 20) as usize] as u64),
             false => row.deadline,
         };
         Some((self.key(row.policy, self.level_on(curr, cpu), deadline), curr))

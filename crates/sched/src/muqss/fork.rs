@@ -1,8 +1,8 @@
 //! Starts and forks.
 
 use super::levels::normal_prio;
-use super::{Muqss, Task};
-use schedlab_core::{CpuId, CpuSet, Platform, Policy, TaskId};
+use super::{Muqss, Task, rules};
+use schedlab_core::{CpuId, CpuSet, Platform, Policy, Question, TaskId};
 
 impl Muqss {
     /// The allowed CPU with the fewest tasks.
@@ -63,13 +63,7 @@ impl Muqss {
     }
 
     /// Divides the rest of the slice of `parent`, which runs on `cpu`, between it and its child.
-    fn share_slice(
-        &mut self,
-        platform: &mut Platform,
-        child: TaskId,
-        parent: TaskId,
-        cpu: CpuId,
-    ) {
+    fn share_slice(&mut self, platform: &mut Platform, child: TaskId, parent: TaskId, cpu: CpuId) {
         self.tasks[parent].time_slice /= 2;
         if self.is_used_up(parent) {
             platform.resched(cpu);
@@ -83,7 +77,7 @@ impl Muqss {
             self.start_timer(platform, cpu, parent);
             self.try_preempt(platform, child, cpu);
         } else {
-            platform.by_rule(schedlab_core::Question::Preempt, cpu, super::rules::PARENT_ASKED);
+            platform.by_rule(Question::Preempt, cpu, rules::PARENT_ASKED);
             platform.resched(cpu);
         }
     }

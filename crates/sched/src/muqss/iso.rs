@@ -85,7 +85,7 @@ mod tests {
             ticks += 1;
         }
         // 15,000 hundredths are 150 ticks, plus what decays meanwhile.
-        assert_eq!((ticks, account.iso_ticks > 15_000), (153, true));
+        assert_eq!((ticks, account.iso_ticks > 15_000), (154, true));
         while account.refractory {
             account.rest(1, period, iso_cpu);
         }

@@ -384,7 +384,8 @@ impl Inspect for Muqss {
 
     fn promises(&self, load: &Load) -> Promises {
         let alone = self.cpus.len() == 1;
-        let slice_ns = self.settings.rr_interval as u64 * (1 << 20) + 2_000_000_000 / u64::from(self.hz);
+        let slice_ns =
+            self.settings.rr_interval as u64 * (1 << 20) + 2_000_000_000 / u64::from(self.hz);
         let distance_ns = u64::try_from(self.settings.deadline_distance(load.nice_max));
         // With several queues a CPU may overlook a deadline (`best_key`), and a sibling thread may
         // hold a task back.

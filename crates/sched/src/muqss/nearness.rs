@@ -30,14 +30,8 @@ pub(super) enum RqShare {
 impl RqShare {
     /// The value with this number.
     pub(super) fn from_number(number: i64) -> Option<RqShare> {
-        let all = [
-            RqShare::None,
-            RqShare::Smt,
-            RqShare::Mc,
-            RqShare::Llc,
-            RqShare::Smp,
-            RqShare::All,
-        ];
+        let all =
+            [RqShare::None, RqShare::Smt, RqShare::Mc, RqShare::Llc, RqShare::Smp, RqShare::All];
         all.into_iter().find(|value| *value as i64 == number)
     }
 
@@ -121,9 +115,8 @@ impl Nearness {
     /// Joins the CPUs' queues.
     pub(super) fn share(&mut self, share: RqShare) {
         let topology = &self.topology;
-        let leads = |cpu| {
-            topology.iter().find(|&other| locality(topology, cpu, other) <= share.reach())
-        };
+        let leads =
+            |cpu| topology.iter().find(|&other| locality(topology, cpu, other) <= share.reach());
         self.leaders = topology.iter().map(|cpu| leads(cpu).unwrap_or(cpu)).collect();
         self.queue_orders.clear();
         for cpu in topology.iter() {
@@ -282,7 +275,8 @@ mod tests {
             let (node, core) = (cpu / 4, cpu / 4 * 2 + cpu % 2);
             Place { core, cache: node, package: node, node }
         };
-        let topology = Topology::new((0..8).map(place).collect(), &[]).expect("the machine is valid");
+        let topology =
+            Topology::new((0..8).map(place).collect(), &[]).expect("the machine is valid");
         let mut nearness = Nearness::new(&topology, RqShare::Smt);
         assert!(nearness.has_threads());
         assert_eq!(nearness.siblings(CpuId(5)), [CpuId(7)]);

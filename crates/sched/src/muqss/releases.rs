@@ -6,14 +6,8 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
 
-const POLICIES: &[Policy] = &[
-    Policy::Other,
-    Policy::Batch,
-    Policy::Idle,
-    Policy::Fifo,
-    Policy::RoundRobin,
-    Policy::Iso,
-];
+const POLICIES: &[Policy] =
+    &[Policy::Other, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::RoundRobin, Policy::Iso];
 
 /// The scheduler's entry in the registry.
 pub static ENTRY: Entry = Entry {

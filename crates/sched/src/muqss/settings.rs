@@ -131,9 +131,8 @@ mod tests {
 
     #[test]
     fn distances_and_their_overflow() {
-        let at = |rr_interval, nice| {
-            Settings { rr_interval, ..Settings::BOOT }.deadline_distance(nice)
-        };
+        let at =
+            |rr_interval, nice| Settings { rr_interval, ..Settings::BOOT }.deadline_distance(nice);
         assert_eq!([-20, 0, 19].map(|nice| at(6, nice)), [6_291_456, 41_091_072, 250_134_528]);
         assert_eq!(Settings::BOOT.slice(), 6144);
         assert_eq!(at(51, 19), 5089 * 51 * 8192);

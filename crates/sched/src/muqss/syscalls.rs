@@ -2,7 +2,7 @@
 
 use super::levels::normal_prio;
 use super::{Muqss, Task, rules};
-use schedlab_core::{CpuId, CpuSet, Platform, Question, TaskId};
+use schedlab_core::{CpuId, CpuSet, Platform, Policy, Question, TaskId};
 
 impl Muqss {
     /// `set_user_nice`: the deadline moves by the difference of the two levels' distances. If the
@@ -37,7 +37,7 @@ impl Muqss {
         &mut self,
         platform: &mut Platform,
         task: TaskId,
-        policy: schedlab_core::Policy,
+        policy: Policy,
         rt_priority: u8,
     ) {
         let row = &mut self.tasks[task];

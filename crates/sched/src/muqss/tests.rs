@@ -189,14 +189,17 @@ fn the_earliest_deadline_of_all_queues_is_taken_and_clocks_are_levelled() {
         world.start(task, &ordinary(nice));
     }
     world.settle();
-    // Each CPU looks at both queues.
-    assert_eq!([CPU0, CPU1].map(|cpu| world.curr(cpu)), [Some(3), Some(0)]);
-    assert_eq!(world.muqss.queues.len(CPU0), 1);
+    // Task 3 was queued by CPU 1. Tasks 0 and 1 are equal: each CPU prefers its own queue.
+    assert_eq!([CPU0, CPU1].map(|cpu| world.curr(cpu)), [Some(3), Some(1)]);
+    assert_eq!([CPU0, CPU1].map(|cpu| world.muqss.queues.len(cpu)), [2, 0]);
     world.platform.set_now_ns(500_000);
     world.muqss.update_clock(&world.platform, CPU1);
-    world.platform.resched(CPU0);
     world.muqss.cpus[1].clock.niffies += 7;
+    world.start(4, &ordinary(-20));
+    assert_eq!(world.task(4).cpu, CPU1);
+    world.platform.resched(CPU0);
     world.settle();
+    assert_eq!(world.curr(CPU0), Some(4));
     assert_eq!(world.muqss.niffies(CPU0), 500_007, "CPU 0 has looked at the queue of CPU 1");
     let set = world.muqss.set_tunable(&mut world.platform, "rqshare", 2);
     assert!(set.is_err(), "rqshare is a boot parameter");
@@ -208,26 +211,20 @@ fn the_best_key_of_a_leader_may_be_out_of_date() {
     let place = |cpu: u32| Place { core: cpu, cache: cpu / 2, package: cpu / 2, node: 0 };
     let topology = Topology::new((0..4).map(place).collect(), &[]).expect("the machine is valid");
     let mut world = World::new(topology, 1000);
-    let bound = |cpus: &[u32]| TaskAttr {
-        allowed: CpuSet::from_cpus(cpus.iter().map(|&cpu| CpuId(cpu))),
-        ..ordinary(0)
-    };
-    for (task, cpus) in [(0, [0]), (1, [1]), (2, [2]), (3, [3])] {
-        world.start(task, &bound(&cpus));
+    let bound = |cpu, nice| TaskAttr { allowed: CpuSet::only(CpuId(cpu)), ..ordinary(nice) };
+    for cpu in 0..4 {
+        world.start(cpu, &bound(cpu, 0));
     }
     world.settle();
-    // Task 4 has an early deadline, task 5 a late one. Task 4 is queued by CPU 3, which leads none.
-    world.start(4, &TaskAttr { allowed: CpuSet::from_cpus([CPU0, CpuId(3)]), ..ordinary(5) });
-    world.muqss.dequeue(&mut world.platform, TaskId(4));
-    let row = &mut world.muqss.tasks[TaskId(4)];
-    let from = core::mem::replace(&mut row.cpu, CpuId(3));
-    world.muqss.cpus[from.index()].tasks -= 1;
-    world.muqss.cpus[3].tasks += 1;
-    world.muqss.enqueue(&mut world.platform, CpuId(3), TaskId(4));
-    world.start(5, &TaskAttr { allowed: CpuSet::only(CPU0), ..ordinary(10) });
+    // CPU 2 finds its queue empty. Then CPU 3, which leads none, queues task 4 there.
+    world.platform.resched(CpuId(2));
+    world.settle();
+    world.start(4, &bound(3, 5));
+    world.muqss.tasks[TaskId(4)].allowed = CpuSet::from_cpus([CPU0, CpuId(3)]);
+    world.start(5, &bound(0, 10));
     world.block(CPU0);
     world.settle();
-    assert_eq!(world.muqss.cpus[2].best_key, u64::MAX, "CPU 2 found its queue empty");
+    assert_eq!(world.muqss.queues.first_key(CpuId(2)), world.task(4).deadline);
     assert_eq!(world.curr(CPU0), Some(5), "although task 4 has the earlier deadline");
 }
 
@@ -268,10 +265,7 @@ fn the_highest_of_equal_idle_cpus_is_asked_unless_the_last_one_idles() {
     world.settle();
     let allowed = CpuSet::from_cpus([CPU0, CpuId(2), CpuId(3)]);
     world.muqss.tasks[TaskId(0)].allowed = allowed;
-    assert_eq!(
-        world.muqss.resched_best_idle(&mut world.platform, TaskId(0), CPU0),
-        Some(CpuId(3))
-    );
+    assert_eq!(world.muqss.resched_best_idle(&mut world.platform, TaskId(0), CPU0), Some(CpuId(3)));
     assert_eq!(
         world.muqss.resched_best_idle(&mut world.platform, TaskId(0), CpuId(2)),
         Some(CpuId(2))
@@ -342,7 +336,10 @@ fn a_task_moves_only_if_its_own_cpu_is_forbidden() {
     world.muqss.set_affinity(&mut world.platform, runs, &CpuSet::only(lowest));
     world.settle();
     let (cpu, waits) = (world.muqss.cpu_of(runs), world.muqss.queues.is_queued(runs));
-    assert!(cpu == lowest || cpu == own && waits, "it is passed over until an allowed CPU finds it");
+    assert!(
+        cpu == lowest || cpu == own && waits,
+        "it is passed over until an allowed CPU finds it"
+    );
 }
 
 #[test]
@@ -382,7 +379,10 @@ fn a_sibling_thread_holds_less_entitled_tasks_back() {
         assert_eq!(world.muqss.smt_allows(task, CPU1), allowed, "nice {nice} beside bias {bias}");
     }
     world.muqss.running[0].rq_mm = false;
-    assert!(world.muqss.smt_allows(TaskId(10 + 2000 + 21), CPU1), "a kernel thread holds none back");
+    assert!(
+        world.muqss.smt_allows(TaskId(10 + 2000 + 21), CPU1),
+        "a kernel thread holds none back"
+    );
     // The bias falls by one with each slice, down to 1, and then begins again.
     let biases: Vec<i32> = (0..21)
         .map(|_| {

@@ -18,8 +18,7 @@ impl Muqss {
         }
         // On a CPU of another package an interrupt does the rest, which does not know that the
         // wakeup is synchronous.
-        let is_sync =
-            waker.is_sync() && self.nearness.locality(waker.cpu(), to) < OTHER_PACKAGE;
+        let is_sync = waker.is_sync() && self.nearness.locality(waker.cpu(), to) < OTHER_PACKAGE;
         self.activate(platform, task);
         if !is_sync {
             self.try_preempt(platform, task, to);
