@@ -43,7 +43,8 @@
 //! This file: the pick ([`Scheduler::schedule`], `put_away`, `earliest_deadline_task`). `grq.rs`:
 //! the queue. `preempt.rs`: wakeup preemption and sticky tasks. `clock.rs`: time and charges.
 //! `releases.rs`: slices and deadlines. `rules.rs`: the decision rules, by number. `locality.rs`:
-//! the distances between CPUs. `fork_exit.rs`: starts, forks and exits. `syscalls.rs`: changes of nice and policy.
+//! the distances between CPUs. `fork_exit.rs`: starts, forks and exits. `syscalls.rs`: changes of
+//! nice and policy.
 //!
 //! # Not included
 //!

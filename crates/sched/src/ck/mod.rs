@@ -1,4 +1,5 @@
-//! What the schedulers with virtual deadlines of Con Kolivas's patches (-ck) share: BFS and MuQSS.
+//! Parts shared by the schedulers with virtual deadlines of Con Kolivas's patches (-ck): BFS and
+//! MuQSS.
 //!
 //! | file | contents |
 //! |---|---|

@@ -3,17 +3,17 @@
 //! # Niffies
 //!
 //! Each CPU has a clock of its own that never goes backwards: it adds the time that has passed, but
-//! at least what the ticks since then stand for. A tick stands for 2^30 / HZ ns, which is 7.4 % more
-//! than it lasts. A CPU that ticks therefore counts 1,073,741 ns in a millisecond, and slices that
-//! are charged at ticks are used up sooner than those that a timer ends. Two CPUs level their clocks
-//! when one of them looks at the queue of the other.
+//! at least what the ticks since then stand for. A tick stands for 2^30 / HZ ns, which is 7.4 %
+//! more than it lasts. A CPU that ticks therefore counts 1,073,741 ns in a millisecond, and slices
+//! that are charged at ticks are used up sooner than those that a timer ends. Two CPUs level their
+//! clocks when one of them looks at the queue of the other.
 
 use super::Muqss;
 use super::levels::RESCHED_US;
 use schedlab_core::platform::TimerPhase;
 use schedlab_core::{CpuId, Platform, Policy, TaskId, TimerKey};
 
-/// `JIFFIES_TO_NS`: what a tick stands for, ns of niffies.
+/// Time for which a tick stands, ns of niffies.
 pub(super) const fn jiffy_niffies(hz: u32) -> u64 {
     (1 << 30) / hz as u64
 }
@@ -74,8 +74,8 @@ impl Muqss {
         self.cpus[cpu.index()].clock.niffies
     }
 
-    /// `update_cpu_clock`: subtracts from the slice of `task`, the current one of `cpu`, what it has
-    /// used since it was last charged. `SCHED_FIFO` has no slices.
+    /// `update_cpu_clock`: subtracts from the slice of `task`, the current one of `cpu`, what it
+    /// has used since it was last charged. `SCHED_FIFO` has no slices.
     pub(super) fn charge(&mut self, cpu: CpuId, task: TaskId) {
         let niffies = self.niffies(cpu);
         let row = &mut self.tasks[task];

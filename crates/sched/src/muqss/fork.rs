@@ -30,9 +30,9 @@ impl Muqss {
         self.activate(platform, task);
     }
 
-    /// Starts the child of `parent`, which runs on `cpu`: with the parent's deadline, and half of the
-    /// rest of its slice. The child preempts before it is queued, so a CPU that it asks finds it only
-    /// when the reschedules come.
+    /// Starts the child of `parent`, which runs on `cpu`: with the parent's deadline, and half of
+    /// the rest of its slice. The child preempts before it is queued, so a CPU that it asks finds
+    /// it only when the reschedules come.
     pub(super) fn start_beside(
         &mut self,
         platform: &mut Platform,

@@ -1,5 +1,5 @@
-//! MuQSS, the Multiple Queue Skiplist Scheduler: the virtual deadlines of BFS in several queues. The
-//! successor of BFS in Con Kolivas's patches, from 4.8 (2016) to 5.12 (2021).
+//! MuQSS, the Multiple Queue Skiplist Scheduler: the virtual deadlines of BFS in several queues.
+//! The successor of BFS in Con Kolivas's patches, from 4.8 (2016) to 5.12 (2021).
 //!
 //! # The algorithm
 //!
@@ -10,16 +10,17 @@
 //! deadline = now + rr_interval * ratio[nice]          # the ratio grows by 10 % a nice level
 //! ```
 //!
-//! Waiting tasks are in **queues sorted by key**: the level for real-time and `SCHED_ISO` tasks, the
-//! deadline for all others, and a deadline behind all others for `SCHED_IDLEPRIO`. At boot it is
-//! chosen which CPUs share a queue (`rqshare`): by default those of a package. A CPU that needs a
-//! task looks at the **first tasks of all queues**, the nearest queue first, and takes the one with
-//! the least key. So an early deadline is found wherever it waits, and there is no balancing.
+//! Waiting tasks are in **queues sorted by key**: the level for real-time and `SCHED_ISO` tasks,
+//! the deadline for all others, and a deadline behind all others for `SCHED_IDLEPRIO`. At boot it
+//! is chosen which CPUs share a queue (`rqshare`): by default the CPUs of a package. A CPU that
+//! needs a task looks at the **first tasks of all queues**, the nearest queue first, and takes the
+//! one with the least key. So an early deadline is found wherever it waits, and there is no
+//! balancing.
 //!
-//! When a slice is used up it is refilled, with a new deadline, and the task queues with the others.
-//! A timer ends the slice, or a tick if that comes first. A task that sleeps keeps its deadline and
-//! the rest of its slice. When it wakes, it takes the nearest idle CPU if there is one. Otherwise
-//! it preempts the nearest CPU whose task has a later deadline.
+//! When a slice is used up it is refilled, with a new deadline, and the task queues with the
+//! others. A timer ends the slice, or a tick if that comes first. A task that sleeps keeps its
+//! deadline and the rest of its slice. When it wakes, it takes the nearest idle CPU if there is
+//! one. Otherwise it preempts the nearest CPU whose task has a later deadline.
 //!
 //! `SCHED_ISO` gives ordinary users something like real-time priority, as long as such tasks do not
 //! use more than `iso_cpu` of a CPU.
@@ -35,8 +36,8 @@
 //! `preempt.rs`: idle CPUs and preemption. `wakeup.rs`, `fork.rs`, `syscalls.rs`: what happens to
 //! tasks. `clock.rs`: time, charges, the timer of a slice. `iso.rs`: the limit of `SCHED_ISO`.
 //! `smt_nice.rs`: threads of a core. `nearness.rs`: the distances between CPUs, and which share a
-//! queue. `idle_cpus.rs`: the set of idle CPUs. `settings.rs`: the tunables. `rules.rs`: the decision
-//! rules, by number.
+//! queue. `idle_cpus.rs`: the set of idle CPUs. `settings.rs`: the tunables. `rules.rs`: the
+//! decision rules, by number.
 //!
 //! # Not included
 //!
@@ -89,7 +90,7 @@ struct Task {
     last_ran: u64,
     /// The rest of its slice, in units of 1024 ns.
     time_slice: i32,
-    /// How much it is entitled to run without company on the sibling threads.
+    /// Its claim to run without less entitled tasks on the sibling threads.
     smt_bias: i32,
     /// The CPU that it belongs to.
     cpu: CpuId,
@@ -108,7 +109,7 @@ struct Task {
 }
 
 /// State of a CPU, except its `Running` record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 struct Cpu {
     clock: NiffyClock,
     /// The running task. `None`: the CPU is idle.
@@ -128,8 +129,8 @@ struct Cpu {
     timer_runs: bool,
 }
 
-/// The running task as other CPUs see it: copies made at the last reschedule. Kept in a table of its
-/// own, since a wakeup on a busy machine walks all of it.
+/// The running task as other CPUs see it: copies made at the last reschedule. Kept in a table of
+/// its own, since a wakeup on a busy machine walks all of it.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     rq_deadline: u64,
@@ -144,7 +145,7 @@ struct Running {
 #[derive(Debug)]
 pub struct Muqss {
     hz: u32,
-    /// What a tick stands for, ns of niffies.
+    /// Time for which a tick stands, ns of niffies.
     jiffy_niffies: u64,
     settings: Settings,
     /// A full slice, in units of 1024 ns.
@@ -216,7 +217,8 @@ impl Muqss {
         row.last_ran = niffies;
     }
 
-    /// After a switch: looks for another CPU for the task that lost this one, and at sibling threads.
+    /// After a switch: looks for another CPU for the task that lost this one, and at sibling
+    /// threads.
     fn switched(
         &mut self,
         platform: &mut Platform,
@@ -418,22 +420,6 @@ impl Running {
     /// The record of an idle CPU.
     const IDLE: Running =
         Running { rq_deadline: 0, rq_smt_bias: 0, rq_prio: PRIO_LIMIT, rq_mm: false };
-}
-
-impl Default for Cpu {
-    fn default() -> Self {
-        Cpu {
-            clock: NiffyClock::default(),
-            curr: None,
-            preempting: None,
-            best_key: 0,
-            nr_running: 0,
-            tasks: 0,
-            iso: IsoAccount::default(),
-            last_tick_jiffy: 0,
-            timer_runs: false,
-        }
-    }
 }
 
 impl Default for Task {

@@ -10,10 +10,10 @@ pub(super) const CPUS_MAX: u32 = 1024;
 /// `LOCALITY_DISTANT`: the locality of CPUs on different nodes.
 const DISTANT: u8 = 5;
 
-/// CPUs that share a queue: the boot parameter `rqshare`. The numbers are those of the tunable.
+/// CPUs that share a queue: the boot parameter `rqshare`. The tunable has these numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RqShare {
-    /// None: each CPU has its own.
+    /// No CPUs: each has a queue of its own.
     None = 0,
     /// The threads of a core.
     Smt = 1,
@@ -162,8 +162,8 @@ impl Nearness {
         self.leaders[cpu.index()]
     }
 
-    /// The leader of the queue that `cpu` visits after `visited` others when it looks for a task. It
-    /// visits its own queue first.
+    /// The leader of the queue that `cpu` visits after `visited` others when it looks for a task.
+    /// It visits its own queue first.
     #[inline]
     pub(super) fn queue_at(&self, cpu: CpuId, visited: usize) -> CpuId {
         CpuId(self.queue_orders[cpu.index() * self.queues + visited].into())
@@ -190,8 +190,8 @@ impl Nearness {
 }
 
 /// All CPUs in the order in which `cpu` visits them: locality by locality. Within one, the first in
-/// number from `cpu` on (upwards in the lower half of the machine, downwards in the upper one), then
-/// always the one that is nearest to the last. `least` is the least locality of two CPUs.
+/// number from `cpu` on (upwards in the lower half of the machine, downwards in the upper one),
+/// then always the one that is nearest to the last. `least` is the least locality of two CPUs.
 fn cpu_order(topology: &Topology, cpu: CpuId, least: u8) -> Vec<u16> {
     let cpus = topology.cpus();
     let mut order: Vec<u16> = Vec::with_capacity(cpus as usize);

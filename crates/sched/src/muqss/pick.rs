@@ -148,8 +148,8 @@ impl Muqss {
         Some(task)
     }
 
-    /// Whether and how the pick of `cpu` looks at the queue of `leader`. The `best_key` of the leader
-    /// is as that CPU itself last set it, and may be out of date.
+    /// Whether and how the pick of `cpu` looks at the queue of `leader`. The `best_key` of the
+    /// leader is as that CPU itself last set it, and may be out of date.
     pub(super) fn look_at(&self, search: &Search, cpu: CpuId, leader: CpuId) -> Look {
         let is_own = search.visited == 0;
         let entries = self.queues.len(leader);
@@ -183,8 +183,8 @@ impl Muqss {
         }
     }
 
-    /// Looks for a better task in the queue of `leader`. Returns whether one was passed over for the
-    /// sake of a sibling thread.
+    /// Looks for a better task in the queue of `leader`. Returns whether one was passed over for
+    /// the sake of a sibling thread.
     fn search_queue(
         &self,
         platform: &mut Platform,

@@ -28,8 +28,8 @@ impl Muqss {
         Some(cpu)
     }
 
-    /// `best_mask_cpu`: the most suitable idle CPU that `task` may use: `near`, else that of the best
-    /// rank.
+    /// `best_mask_cpu`: the most suitable idle CPU that `task` may use: `near`, else that of the
+    /// best rank.
     fn best_idle(&self, task: TaskId, near: CpuId) -> Option<(CpuId, Rule)> {
         let allowed = &self.tasks[task].allowed;
         let mut next = self.idle.first(allowed);

@@ -74,7 +74,7 @@ impl Queues {
         first.map_or(NO_KEY, |entry| self.nodes.key(entry))
     }
 
-    /// Puts `task` into the queue of `leader`, behind those of the same key.
+    /// Puts `task` into the queue of `leader`, behind all tasks of the same key.
     pub(super) fn push(&mut self, leader: CpuId, task: TaskId, key: u64) {
         debug_assert!(!self.queued[task], "task {} is queued already", task.0);
         self.queued[task] = true;

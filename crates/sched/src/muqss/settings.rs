@@ -39,8 +39,8 @@ impl Settings {
         (self.rr_interval << 10) as i32
     }
 
-    /// Distance of the deadline of a full slice at `nice`, ns of niffies. The kernel's product has 32
-    /// bits, which the largest values exceed: then the distance is negative.
+    /// Distance of the deadline of a full slice at `nice`, ns of niffies. The kernel's product has
+    /// 32 bits, which the largest values exceed: then the distance is negative.
     pub(super) fn deadline_distance(&self, nice: i32) -> i64 {
         let weighted = PRIO_RATIOS[(nice + 20) as usize] * self.rr_interval;
         i64::from((weighted as i32).wrapping_mul((1 << 20) / 128))

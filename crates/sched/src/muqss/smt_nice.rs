@@ -1,9 +1,10 @@
 //! `SMT_NICE`: threads of one core consider each other's tasks.
 //!
-//! A thread of a core slows its siblings down. A task therefore does not run beside one that is much
-//! more entitled: each task has a *bias*, by level and nice value, and a CPU does not take a task
-//! whose claim is less than the greatest bias on the sibling threads. So that it is not held back for
-//! ever, an ordinary task's bias falls by one with every slice, and one in four may run beside any.
+//! A thread of a core slows its siblings down. A task therefore does not run beside one that is
+//! much more entitled: each task has a *bias*, by level and nice value, and a CPU does not take a
+//! task whose claim is less than the greatest bias on the sibling threads. So that it is not held
+//! back indefinitely, an ordinary task's bias falls by one with every slice, and one in four may
+//! run beside any.
 
 use super::levels::{IDLE_PRIO, ISO_PRIO, MAX_RT_PRIO, PRIO_LIMIT};
 use super::{Muqss, rules};
@@ -22,12 +23,13 @@ impl Muqss {
             prio if prio < MAX_RT_PRIO => RT_BIAS,
             ISO_PRIO => ISO_BIAS,
             prio if row.policy == Policy::Idle => i32::from(prio != IDLE_PRIO),
-            _ if row.smt_bias - 1 >= 1 => row.smt_bias - 1,
+            _ if row.smt_bias > 1 => row.smt_bias - 1,
             _ => 20 - i32::from(row.nice),
         };
     }
 
-    /// `smt_should_schedule`: whether the tasks on the sibling threads of `cpu` let `task` run there.
+    /// `smt_should_schedule`: whether the tasks on the sibling threads of `cpu` let `task` run
+    /// there.
     #[inline]
     pub(super) fn smt_allows(&self, task: TaskId, cpu: CpuId) -> bool {
         let siblings = self.nearness.siblings(cpu);
@@ -53,8 +55,8 @@ impl Muqss {
         claim >= bias || bias % 4 == 1
     }
 
-    /// `check_smt_siblings`: asks the busy sibling threads of `cpu` to reschedule whose tasks may not
-    /// run beside the others.
+    /// `check_smt_siblings`: asks the busy sibling threads of `cpu` to reschedule whose tasks may
+    /// not run beside the others.
     pub(super) fn check_smt_siblings(&self, platform: &mut Platform, cpu: CpuId) {
         for &sibling in self.nearness.siblings(cpu) {
             // (Judged by the siblings of `cpu`, of which it is one itself.)

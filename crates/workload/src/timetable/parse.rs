@@ -265,7 +265,8 @@ impl Reader {
         Ok(settings)
     }
 
-    /// Reads `fifo 10`, `rr 5`, `other`, `batch`, `idle`, `iso`, `deadline RUNTIME DEADLINE PERIOD`.
+    /// Reads `fifo 10`, `rr 5`, `other`, `batch`, `idle`, `iso`, or `deadline RUNTIME DEADLINE
+    /// PERIOD`.
     fn policy(&mut self) -> Result<NewPolicy, Diagnostic> {
         let policy = self.take("a policy", |word| {
             let plain = word.to_lowercase();
