@@ -404,10 +404,11 @@ pub struct ListArgs {
 /// Run published experiments again and judge them
 ///
 /// Each experiment of the project's source documents is a file, which states what to run, what to
-/// measure, and which results are demanded (`--from` takes a directory of your own files). The output shows the published result, the
-/// result here, and the verdict. A `hard` demand follows from the scheduler's rules; a `soft` one
-/// should be met with sensible costs. Each experiment runs under a sample of the conditions that
-/// its document leaves open, and its median must be right. Nothing is adjusted to pass.
+/// measure, and which results are demanded (`--from` takes a directory of your own files). The
+/// output shows the published result, the result here, and the verdict. A `hard` demand follows
+/// from the scheduler's rules; a `soft` one should be met with sensible costs. Each experiment runs
+/// under a sample of the conditions that its document leaves open, and its median must be right.
+/// Nothing is adjusted to pass.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -13,7 +13,7 @@ pub struct Promises {
     /// Longest time that a CPU may idle while a task that may run there waits elsewhere, ns.
     pub idle_beside_waiting_ns: Option<u64>,
     /// Longest time that a runnable task of an ordinary policy waits for a CPU under the load given
-    /// to [`Inspect::promises`], in the absence of real-time tasks, ns.
+    /// to [`Inspect::promises`], in the absence of real-time and `SCHED_ISO` tasks, ns.
     pub wait_ns: Option<u64>,
     /// Largest difference between the CPU times of equal CPU hogs that share one CPU, ns.
     pub hog_spread_ns: Option<u64>,

@@ -60,6 +60,9 @@ pub enum Policy {
     RoundRobin,
     /// `SCHED_DEADLINE` (since 3.14): a runtime budget in every period.
     Deadline,
+    /// `SCHED_ISO` (Kolivas's kernels only): above all ordinary tasks, as long as such tasks do not
+    /// use more than a certain share of the CPU. It has a nice value and no real-time priority.
+    Iso,
 }
 
 impl Policy {
@@ -76,6 +79,7 @@ impl Policy {
             Policy::Fifo => 1,
             Policy::RoundRobin => 2,
             Policy::Batch => 3,
+            Policy::Iso => 4,
             Policy::Idle => 5,
             Policy::Deadline => 6,
         }
@@ -90,18 +94,23 @@ impl Policy {
             Policy::Fifo => "SCHED_FIFO",
             Policy::RoundRobin => "SCHED_RR",
             Policy::Deadline => "SCHED_DEADLINE",
+            Policy::Iso => "SCHED_ISO",
         }
     }
 
     /// All policies.
-    pub const ALL: [Policy; 6] = [
+    pub const ALL: [Policy; 7] = [
         Policy::Other,
         Policy::Batch,
         Policy::Idle,
         Policy::Fifo,
         Policy::RoundRobin,
         Policy::Deadline,
+        Policy::Iso,
     ];
+
+    /// The policies of mainline kernels, since 3.14.
+    pub const MAINLINE: &'static [Policy] = Policy::ALL.split_at(6).0;
 }
 
 /// The attributes that `sched_setattr(2)` sets: the policy and its parameters.

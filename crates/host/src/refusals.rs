@@ -150,6 +150,10 @@ impl Checker<'_> {
                 self.refuse("policy", what, way_out);
             }
             Policy::Deadline => self.deadline(stated),
+            Policy::Iso => {
+                let what = "SCHED_ISO is not in this kernel".to_string();
+                self.refuse("policy", what, "leave the task out with --leave-out");
+            }
             Policy::Other | Policy::Batch | Policy::Idle => {
                 let nice = stated.priority.unwrap_or(0);
                 if nice < probe.nice_floor {

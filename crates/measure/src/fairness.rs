@@ -81,7 +81,7 @@ impl Weights {
                 Some(self.by_nice[row].max(1))
             }
             Policy::Idle => Some(self.idle.max(1)),
-            Policy::Fifo | Policy::RoundRobin | Policy::Deadline => None,
+            Policy::Fifo | Policy::RoundRobin | Policy::Deadline | Policy::Iso => None,
         }
     }
 }

@@ -18,6 +18,7 @@ pub static ALL: &[&Entry] = &[
     &crate::bfs::ENTRY,
     &crate::project_c::BMQ,
     &crate::project_c::PDS,
+    &crate::muqss::ENTRY,
     &crate::eevdf::ENTRY,
     &crate::textbook::FCFS,
     &crate::textbook::SJF,

@@ -13,6 +13,7 @@ const PAGES: [(&str, &[&str]); 7] = [
     ("staircase", &["rsdl", "sd"]),
     ("bfs", &["bfs"]),
     ("project_c", &["bmq", "pds"]),
+    ("muqss", &["muqss"]),
     ("textbook", &["fcfs", "sjf", "srtf", "hrrn", "priority", "rr", "mlq", "mlfq"]),
 ];
 

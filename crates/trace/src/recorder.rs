@@ -18,7 +18,7 @@ pub fn prio(attr: &SchedAttr) -> i32 {
     match attr.policy {
         Policy::Deadline => -1,
         Policy::Fifo | Policy::RoundRobin => 99 - attr.rt_priority as i32,
-        Policy::Other | Policy::Batch | Policy::Idle => 120 + attr.nice,
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => 120 + attr.nice,
     }
 }
 

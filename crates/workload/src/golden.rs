@@ -502,15 +502,31 @@ fn conventions(list: Cursor<'_>) -> Result<Conventions, Diagnostic> {
     Ok(conventions)
 }
 
+/// Boot parameters whose values are words, with the words by their number in the tunable.
+const WORDS: [(&str, &[&str]); 1] = [("rqshare", &["none", "smt", "mc", "llc", "smp", "all"])];
+
 fn tunables(tunables: Cursor<'_>) -> Result<Vec<(String, i64)>, Diagnostic> {
     once(tunables)?;
     let members = tunables.object()?.iter();
     members
         .map(|member| {
             let value = tunables.member(member);
-            Ok((value.key().into(), value.integer("a whole number", i64::MIN..=i64::MAX)?))
+            Ok((value.key().into(), tunable_value(value)?))
         })
         .collect()
+}
+
+fn tunable_value(value: Cursor<'_>) -> Result<i64, Diagnostic> {
+    let Some((_, words)) = WORDS.iter().find(|(name, _)| *name == value.key()) else {
+        return value.integer("a whole number", i64::MIN..=i64::MAX);
+    };
+    let word = value.string()?;
+    let number = words.iter().position(|known| *known == word).ok_or_else(|| {
+        value
+            .error(format!("`{}` has no value `{word}`", value.key()))
+            .with_help(format!("one of {}", words.join(", ")))
+    })?;
+    Ok(number as i64)
 }
 
 fn groups(groups: Cursor<'_>) -> Result<Vec<GoldenGroup>, Diagnostic> {

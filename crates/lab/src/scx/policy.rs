@@ -121,7 +121,7 @@ impl Policy {
             hz_default: HZ,
             hz_range: (100, 1000),
             cpus_max: 512,
-            policies: &schedlab_core::Policy::ALL,
+            policies: schedlab_core::Policy::MAINLINE,
             can: Capabilities { groups: true, quotas: self.quotas, ..Capabilities::BASIC },
             kernel: Some(version),
             build: Build::Loaded(Arc::new(move |config| {

@@ -82,8 +82,7 @@ pub(super) struct GlobalQueue {
     /// Bit l: level l has tasks.
     bitmap: u128,
     realtime: Vec<List>,
-    /// The levels 101 and 102. (100 is that of `SCHED_ISO`, a policy that the interface does not
-    /// have.)
+    /// The levels 101 and 102. (100 is that of `SCHED_ISO`, a policy that no task has here.)
     timed: [DeadlineList; 2],
     places: TaskTable<Place>,
     qnr: u32,

@@ -43,19 +43,17 @@
 //! This file: the pick ([`Scheduler::schedule`], `put_away`, `earliest_deadline_task`). `grq.rs`:
 //! the queue. `preempt.rs`: wakeup preemption and sticky tasks. `clock.rs`: time and charges.
 //! `releases.rs`: slices and deadlines. `rules.rs`: the decision rules, by number. `locality.rs`:
-//! the distances between CPUs. `idle_map.rs`: the set of idle CPUs. `fork_exit.rs`: starts, forks
-//! and exits. `syscalls.rs`: changes of nice and policy.
+//! the distances between CPUs. `fork_exit.rs`: starts, forks and exits. `syscalls.rs`: changes of
+//! nice and policy.
 //!
 //! # Not included
 //!
-//! `SCHED_ISO`: the interface has no such policy, so its allowance limits no task. Frequency
-//! scaling.
+//! `SCHED_ISO`: no task has it here, so its allowance limits none. Frequency scaling.
 
 mod audit;
 mod clock;
 mod fork_exit;
 mod grq;
-mod idle_map;
 mod locality;
 mod preempt;
 mod releases;
@@ -66,9 +64,9 @@ mod syscalls;
 mod tests;
 
 use self::grq::{GlobalQueue, IDLE_PRIO, MAX_RT_PRIO, NORMAL_PRIO, PRIO_LIMIT};
-use self::idle_map::IdleMap;
 use self::locality::Locality;
 pub use self::releases::{Affinity, Clock, ENTRY, ForkRule, SliceUnit, Version};
+use crate::ck::idle_map::IdleMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -180,7 +178,7 @@ fn prio_of(policy: Policy, rt_priority: u8) -> u8 {
     match policy {
         Policy::Fifo | Policy::RoundRobin => MAX_RT_PRIO - 1 - rt_priority,
         Policy::Idle => IDLE_PRIO,
-        Policy::Other | Policy::Batch | Policy::Deadline => NORMAL_PRIO,
+        Policy::Other | Policy::Batch | Policy::Deadline | Policy::Iso => NORMAL_PRIO,
     }
 }
 

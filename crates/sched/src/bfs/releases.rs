@@ -2,6 +2,7 @@
 //! the unit in which deadlines are counted.
 
 use super::Bfs;
+use crate::ck::ratios::prio_ratios;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
@@ -121,18 +122,6 @@ pub struct Version {
     pub charges_from_last_ran: bool,
     /// Whether a slice that began near a tick ends at the tick nearest to its end ("dither").
     pub dithers: bool,
-}
-
-/// `prio_ratios`: factors of the deadline distance, by nice from -20 to 19; 10 % a level,
-/// truncated.
-const fn prio_ratios(first: i64) -> [i64; 40] {
-    let mut ratios = [first; 40];
-    let mut level = 1;
-    while level < 40 {
-        ratios[level] = ratios[level - 1] * 11 / 10;
-        level += 1;
-    }
-    ratios
 }
 
 /// 0.404: a slice of fewer units than this counts as used up.

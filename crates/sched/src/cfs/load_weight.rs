@@ -34,7 +34,7 @@ impl LoadWeight {
                 weight: u64::from(WEIGHT_IDLEPRIO),
                 inverse: u64::from(WMULT_IDLEPRIO),
             },
-            Policy::Other | Policy::Batch => LoadWeight {
+            Policy::Other | Policy::Batch | Policy::Iso => LoadWeight {
                 weight: u64::from(weight_of_nice(attr.nice)),
                 inverse: u64::from(wmult_of_nice(attr.nice)),
             },

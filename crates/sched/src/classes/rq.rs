@@ -53,7 +53,7 @@ impl ClassId {
     /// The class of a policy.
     pub const fn of(policy: Policy) -> ClassId {
         match policy {
-            Policy::Other | Policy::Batch | Policy::Idle => ClassId::Fair,
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => ClassId::Fair,
             Policy::Fifo | Policy::RoundRobin => ClassId::Rt,
             Policy::Deadline => ClassId::Deadline,
         }
@@ -66,7 +66,7 @@ pub const fn prio_of(attr: &SchedAttr) -> i16 {
     match attr.policy {
         Policy::Deadline => -1,
         Policy::Fifo | Policy::RoundRobin => 99 - attr.rt_priority as i16,
-        Policy::Other | Policy::Batch | Policy::Idle => 120 + attr.nice as i16,
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => 120 + attr.nice as i16,
     }
 }
 

@@ -5,7 +5,7 @@
 //! number of tasks divided by its number of CPUs (in integers), plus half of the load that this CPU
 //! last computed for the node. If the load of some other node exceeds that of the CPU's own node by
 //! more than a quarter (`NODE_THRESHOLD`), the CPU then balances with the CPUs of that node as it
-//! does with those of its own.
+//! does within its own node.
 //!
 //! Each CPU decides separately, and only at its tick, whether to balance with another node. A CPU
 //! that is about to go idle looks only in its own node. A task that calls `execve(2)` on a CPU with

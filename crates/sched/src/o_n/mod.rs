@@ -153,6 +153,14 @@ impl OrderN {
         self.cpus.len() > 1
     }
 
+    /// The rule for the `processor` of forked children.
+    fn rule_of_children(&self) -> schedlab_core::Rule {
+        match self.smp() && !self.version.children_have_a_cpu {
+            true => rules::NO_LAST_CPU,
+            false => rules::PARENTS_CPU,
+        }
+    }
+
     /// The ticks that `task` has left in this epoch.
     pub fn counter(&self, task: TaskId) -> i32 {
         self.tasks[task].counter
@@ -458,7 +466,7 @@ impl Scheduler for OrderN {
                 if kept == 0 && self.version.keeps_the_sum {
                     platform.resched(cpu);
                 }
-                (given, self.tasks[parent].processor, self.version.rule_of_children(self.smp()))
+                (given, self.tasks[parent].processor, self.rule_of_children())
             }
         };
         platform.by_rule(Question::SelectCpu, processor, placed);

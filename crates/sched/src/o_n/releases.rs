@@ -1,10 +1,10 @@
 //! The releases, and the differences between them.
 
-use super::{OrderN, rules};
+use super::OrderN;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release, Rule};
+use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
 
 const POLICIES: &[Policy] = &[Policy::Other, Policy::Fifo, Policy::RoundRobin];
 
@@ -199,11 +199,6 @@ impl Version {
             800..1600 => static_part << 1,
             _ => static_part << 2,
         }
-    }
-
-    /// The rule for the `processor` of forked children.
-    pub(super) const fn rule_of_children(&self, smp: bool) -> Rule {
-        if smp && !self.children_have_a_cpu { rules::NO_LAST_CPU } else { rules::PARENTS_CPU }
     }
 
     /// Division of the parent's ticks at a fork: the parent's part and the child's.

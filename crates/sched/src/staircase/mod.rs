@@ -42,8 +42,8 @@
 //!
 //! # Not included
 //!
-//! `SCHED_ISO`: the interface has no such policy, so its level 99 is always empty and its allowance
-//! limits no task. Hyper-threading and NUMA.
+//! `SCHED_ISO`: no task has it here, so its level 99 is always empty and its allowance limits none.
+//! Hyper-threading and NUMA.
 
 mod audit;
 mod fork_exit;

@@ -63,7 +63,7 @@ pub(super) fn urgency(attr: &SchedAttr) -> Urgency {
     match attr.policy {
         Policy::Deadline => attr.deadline_ns.min(REALTIME - 1),
         Policy::Fifo | Policy::RoundRobin => REALTIME + 99 - u64::from(attr.rt_priority.min(99)),
-        Policy::Other | Policy::Batch | Policy::Idle => ORDINARY,
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => ORDINARY,
     }
 }
 

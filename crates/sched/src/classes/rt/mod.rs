@@ -50,8 +50,8 @@ pub use throttle::TUNABLES;
 /// The period timer. The fair and deadline classes use other keys.
 pub const PERIOD_TIMER: TimerKey = TimerKey(0);
 
-/// Hidden setting of a golden schedule: its harness did not charge a tick to a task that had blocked
-/// in the same nanosecond. The kernels do, as far as a tick can fall there.
+/// Hidden setting of a golden schedule: its harness did not charge a tick to a task that had
+/// blocked in the same nanosecond. The kernels do, if a tick falls there.
 pub const TICKS_SPARE_BLOCKED: &str = "rt_ticks_spare_blocked";
 
 /// Differences of a release's real-time class.

@@ -15,7 +15,7 @@ pub const V6_1: Release = Release {
     hz_default: 1000,
     hz_range: (100, 1000),
     cpus_max: 4096,
-    policies: &Policy::ALL,
+    policies: Policy::MAINLINE,
     can: Capabilities {
         groups: true,
         quotas: true,
