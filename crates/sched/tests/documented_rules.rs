@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Each page and the schedulers that it documents.
-const PAGES: [(&str, &[&str]); 7] = [
+const PAGES: [(&str, &[&str]); 8] = [
     ("round_robin", &["round_robin"]),
     ("o_n", &["o_n"]),
     ("o_1", &["o_1"]),

@@ -23,7 +23,9 @@ impl Bmq {
         let limit = match task.policy {
             Policy::Other => -MAX_PRIORITY_ADJ,
             Policy::Batch => 0,
-            Policy::Idle | Policy::Fifo | Policy::RoundRobin | Policy::Deadline => return,
+            Policy::Idle | Policy::Fifo | Policy::RoundRobin | Policy::Deadline | Policy::Iso => {
+                return;
+            }
         };
         task.boost = (task.boost - steps).max(limit);
     }
