@@ -60,6 +60,49 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether a CPU balances when it goes idle only if its idle periods are on average at least as
+    /// long as a migration costs, whatever balancing costs (up to 5.15). The time of its next
+    /// balancing then follows from a domain's interval after that domain was balanced, not before.
+    #[inline]
+    fn newidle_needs_idle_time(self) -> bool {
+        false
+    }
+
+    /// Whether the sums of a queue follow from its averages whenever an average changes by anything
+    /// but time (up to 5.16). Otherwise a sum changes like its average, and has a lower limit.
+    #[inline]
+    fn sums_follow_averages(self) -> bool {
+        false
+    }
+
+    /// Whether a new task's averages are added to those of its queue before it is enqueued, and
+    /// those of a task that balancing moves are subtracted after it was dequeued (up to 5.19).
+    #[inline]
+    fn attaches_outside_queueing(self) -> bool {
+        false
+    }
+
+    /// Whether the averages of a task that wakes on another CPU have decayed during the time for
+    /// which its old CPU was idle (since 6.0).
+    #[inline]
+    fn decays_on_idle_cpus(self) -> bool {
+        true
+    }
+
+    /// Whether an excess of idle CPUs is halved before the test whether nodes may keep it, and a
+    /// node may have tasks for a quarter of its CPUs (5.12 to 5.17).
+    #[inline]
+    fn nodes_keep_a_quarter(self) -> bool {
+        false
+    }
+
+    /// Whether a task that is moved to even out utilisation never exceeds the amount to move,
+    /// however many attempts have failed (up to 5.17).
+    #[inline]
+    fn never_moves_too_much_util(self) -> bool {
+        false
+    }
+
     /// How this release handles quotas.
     fn quotas(self) -> BandwidthVersion {
         BandwidthVersion::V5_14

@@ -70,7 +70,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             self.fair.came_to_cpu(pid, chosen);
         }
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
-        self.fair.wake_up_new(&self.core, pid);
+        self.fair.wake_up_new(&self.core, platform.now_ns(), pid);
         self.activate(platform, pid, Enqueue::New);
         self.wakeup_preempt(platform, pid, Challenge::Fork);
         self.task_woken(platform, pid);

@@ -31,7 +31,7 @@ impl Fair<LeastVruntime> {
                 vruntime = vruntime.plus(self.se[e].vt(self.sched_slice(q, e)));
             }
         } else {
-            let idle = self.info[e].idle && self.version.has_idle_groups();
+            let idle = self.info[e].idle && self.version.has_idle_granularity();
             let credit = if idle { tunables.min_granularity_ns } else { tunables.latency_ns };
             let credit = if features.gentle_fair_sleepers { credit >> 1 } else { credit };
             vruntime = vruntime.shifted(-(credit as i64));

@@ -38,11 +38,23 @@ pub const V5_10: Release = Release {
     ..V6_1
 };
 
+/// 5.15, the base of Ubuntu 22.04 and (much changed) of RHEL 9.
+pub const V5_15: Release = Release {
+    version: "5.15",
+    also: &["5.15.148"],
+    summary: "idle groups, bursts; newly idle CPUs balance only if they idle for long",
+    golden: &[("cfs", "5.15.148")],
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V5_15, config))),
+    ..V6_1
+};
+
 /// A version of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
     /// 5.10 (read in longterm 5.10.262; not run).
     V5_10,
+    /// 5.15 (longterm 5.15.148).
+    V5_15,
     /// 6.1 (longterm 6.1.192).
     V6_1,
 }
@@ -50,13 +62,18 @@ pub enum Version {
 impl Version {
     /// Whether groups may be idle, and idle entities are tested for on every level, not only tasks.
     pub const fn has_idle_groups(self) -> bool {
+        matches!(self, Version::V5_15 | Version::V6_1)
+    }
+
+    /// Whether idle entities have a minimum slice and a sleeper's credit of their own (since 5.16).
+    pub const fn has_idle_granularity(self) -> bool {
         matches!(self, Version::V6_1)
     }
 
     /// Whether the tunables are sysctls, each write of which recomputes the values that depend on
     /// it, and not plain files of debugfs.
     pub const fn tunes_by_sysctl(self) -> bool {
-        matches!(self, Version::V5_10)
+        !matches!(self, Version::V5_15 | Version::V6_1)
     }
 }
 
@@ -77,7 +94,37 @@ impl FairVersion for Version {
 
     #[inline]
     fn forks_count_forbidden_cpus(self) -> bool {
-        false
+        self <= Version::V5_15
+    }
+
+    #[inline]
+    fn newidle_needs_idle_time(self) -> bool {
+        self <= Version::V5_15
+    }
+
+    #[inline]
+    fn sums_follow_averages(self) -> bool {
+        self <= Version::V5_15
+    }
+
+    #[inline]
+    fn attaches_outside_queueing(self) -> bool {
+        self <= Version::V5_15
+    }
+
+    #[inline]
+    fn decays_on_idle_cpus(self) -> bool {
+        self > Version::V5_15
+    }
+
+    #[inline]
+    fn nodes_keep_a_quarter(self) -> bool {
+        self == Version::V5_15
+    }
+
+    #[inline]
+    fn never_moves_too_much_util(self) -> bool {
+        self <= Version::V5_15
     }
 
     #[inline]
@@ -93,7 +140,7 @@ impl FairVersion for Version {
     fn quotas(self) -> BandwidthVersion {
         match self {
             Version::V5_10 => BandwidthVersion::V5_4,
-            Version::V6_1 => BandwidthVersion::V5_14,
+            Version::V5_15 | Version::V6_1 => BandwidthVersion::V5_14,
         }
     }
 

@@ -169,7 +169,7 @@ impl FairTunables for Tunables {
             help: "1: a forked child runs before its parent",
         });
         all.push(quota_slice(quota_slice_us));
-        if self.version.has_idle_groups() {
+        if self.version.has_idle_granularity() {
             all.push(Tunable {
                 name: "idle_min_granularity_ns".into(),
                 value: self.idle_min_granularity_ns as i64,
@@ -179,7 +179,7 @@ impl FairTunables for Tunables {
         }
         let mut features = self.features;
         // NI_RANDOM is a back-port to 6.1's stable series.
-        let has = |name| name != "NI_RANDOM" || self.version != Version::V5_10;
+        let has = |name| name != "NI_RANDOM" || self.version == Version::V6_1;
         for feature in FEATURES.iter().filter(|feature| has(feature.name)) {
             all.push(Tunable {
                 name: feature.name.into(),
