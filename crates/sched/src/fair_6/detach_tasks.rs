@@ -124,7 +124,7 @@ impl<R: PickRule> Fair<R> {
         if rqs.nr_running[target.index()] > 0 && R::is_buddy(self, e) {
             return true;
         }
-        let ago = platform.now_ns() - self.info[e].exec_start;
+        let ago = platform.now_ns() + self.clock_ns - self.info[e].exec_start;
         ago < self.tunables.balancing().migration_cost_ns
     }
 

@@ -103,6 +103,13 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether a task that becomes `SCHED_IDLE` keeps its load average (a mistake of 4.15 to 6.10,
+    /// corrected in the stable series, too).
+    #[inline]
+    fn idle_policy_keeps_load(self) -> bool {
+        false
+    }
+
     /// How this release handles quotas.
     fn quotas(self) -> BandwidthVersion {
         BandwidthVersion::V5_14

@@ -87,7 +87,7 @@ impl<R: PickRule> Fair<R> {
             self.update_load_avg(platform.now_ns(), e, Attach::No);
             R::starts(self, q, e);
         }
-        self.info[e].exec_start = platform.now_ns();
+        self.info[e].exec_start = platform.now_ns() + self.clock_ns;
         self.cfs_rqs[q].curr = Some(e);
     }
 

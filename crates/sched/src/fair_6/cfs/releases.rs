@@ -118,6 +118,11 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn idle_policy_keeps_load(self) -> bool {
+        self <= Version::V5_15
+    }
+
+    #[inline]
     fn nodes_keep_a_quarter(self) -> bool {
         self == Version::V5_15
     }
