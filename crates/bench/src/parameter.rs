@@ -84,7 +84,7 @@ impl fmt::Display for Value {
 pub struct BadValue {
     /// Name of the parameter.
     pub parameter: String,
-    /// What is wrong, and what would be right.
+    /// Description of the error, and what would be right.
     pub message: String,
 }
 

@@ -1,7 +1,7 @@
-//! What a scheduler is: the [`Scheduler`] trait.
+//! The interface of a scheduler: the [`Scheduler`] trait.
 //!
-//! A `Scheduler` is what one whole kernel release does with the tasks of one whole machine: it owns
-//! the runqueues of *all* CPUs, and each hook names the CPU on which the kernel is acting.
+//! A `Scheduler` does everything that one kernel release does with the tasks of one whole machine.
+//! It owns the runqueues of *all* CPUs, and each hook names the CPU on which the kernel is acting.
 //!
 //! # A task's life, as a scheduler sees it
 //!

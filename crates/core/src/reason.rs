@@ -122,7 +122,7 @@ pub struct Term {
     pub value: i64,
 }
 
-/// What a scheduler can choose.
+/// Something that a scheduler can choose.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Who {
     /// A task.

@@ -125,7 +125,7 @@ pub enum TopologyError {
         to: u32,
         /// The distance given.
         given: u32,
-        /// What is wrong, and what would be right.
+        /// Description of the error, and what would be right.
         why: &'static str,
     },
 }

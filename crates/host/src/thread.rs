@@ -308,7 +308,7 @@ impl Thread {
         self.record.start_latency_ns = began_ns.saturating_sub(due_ns);
         let outcome = if due_ns < self.until_ns { self.execute() } else { Ok(()) };
         let ended_ns = sys::now_ns();
-        // This call makes the kernel charge the thread, so that schedstat is up to date.
+        // This call makes the kernel charge the thread, so that schedstat is current.
         sys::thread_cpu_ns();
         let after = SchedStat::read(&mut schedstat);
         let after = after.map_err(|error| self.cannot("read schedstat", &error))?;

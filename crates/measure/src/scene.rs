@@ -1,7 +1,7 @@
 //! State of a machine at a moment: [`Scene`], built from events, each kept as a [`Note`].
 //!
-//! The terms are those of [`stats`](crate::stats): a task is running, waiting (runnable without a
-//! CPU) or asleep, and its time is divided among these without gap or overlap.
+//! The terms are the same as in [`stats`](crate::stats): a task is running, waiting (runnable
+//! without a CPU) or asleep, and its time is divided among these states without gap or overlap.
 
 use schedlab_core::{
     BlockReason, CpuId, Event, GroupId, Policy, Rule, SchedAttr, TaskId, TaskTable, Waker,

@@ -5,7 +5,8 @@
 
 use schedlab_core::{Entry, Release};
 
-/// All schedulers: those of Linux, in the order in which it had them, then those of textbooks.
+/// All schedulers: first Linux schedulers, in the order in which Linux had them, then textbook
+/// schedulers.
 pub static ALL: &[&Entry] = &[
     &crate::round_robin::ENTRY,
     &crate::o_n::ENTRY,

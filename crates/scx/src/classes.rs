@@ -167,7 +167,7 @@ impl Classes {
         }
     }
 
-    /// Tells the policy's class of the core's decision after a reschedule.
+    /// Passes the core's decision after a reschedule to the policy's class.
     fn switched(&mut self, platform: &mut Platform, cpu: CpuId, next: Option<TaskId>) {
         let Core6 { fair, .. } = &mut self.core;
         if std::mem::take(&mut fair.again) {

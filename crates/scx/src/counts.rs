@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub struct CallCounts {
     /// Number of calls.
     pub calls: u64,
-    /// Instructions, including those of nested callbacks.
+    /// Number of instructions, including the instructions of nested callbacks.
     pub insns: u64,
     /// Maximum number of instructions of one call.
     pub insns_max: u64,

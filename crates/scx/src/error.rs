@@ -9,7 +9,7 @@ pub struct ObjectError {
     pub file: String,
     /// The place in the file: a section, an instruction of a program, a variable. May be empty.
     pub place: String,
-    /// What is wrong and, where it helps, what would be right.
+    /// Description: what is wrong and, where it helps, what would be right.
     pub what: String,
 }
 

@@ -255,8 +255,8 @@ impl GoldenFile {
     }
 
     /// Returns the workload, ready to run. `group_ids` are the scheduler's numbers of
-    /// [`groups`](GoldenFile::groups), in that order. The address spaces of `conventions` are
-    /// replaced by those of the file.
+    /// [`groups`](GoldenFile::groups), in that order. The file determines the address spaces,
+    /// whatever `conventions` states.
     ///
     /// # Errors
     /// If the number of `group_ids` differs from the number of groups.

@@ -30,7 +30,7 @@ pub struct CfsRq {
     pub skip: Option<EntityId>,
     /// Number of entities, including the running one.
     pub nr_running: u32,
-    /// Number of tasks here and below; those of throttled queues below are not counted.
+    /// Number of tasks here and below, without the tasks of throttled queues below.
     pub h_nr_running: u32,
     /// Total run time charged here, ns.
     pub exec_clock: u64,

@@ -144,7 +144,7 @@ pub struct Cfs {
     entities: IndexVec<EntityId, Entity>,
     /// By [`Pid`]: the entity of each thread that is a task.
     entity_of: Vec<Option<EntityId>>,
-    /// First the queues of the root group by CPU, then those of other groups in the order of
+    /// First the queues of the root group by CPU, then the queues of other groups in the order of
     /// creation.
     queues: IndexVec<CfsRqId, CfsRq>,
     groups: TaskGroups,
@@ -162,7 +162,7 @@ pub struct Cfs {
     balancing: Vec<Vec<Balancing>>,
     /// The CPUs that a balancing pass considers.
     candidates: Candidates,
-    /// 2.6.24: its domains and loads, which differ from those of the later releases.
+    /// 2.6.24: its domains and loads, which differ from later releases.
     early: Option<load_balance_2_6_22::Domains>,
     /// 2.6.24: the tasks that a balancing pass examines, in its order.
     early_order: Vec<Pid>,

@@ -19,7 +19,8 @@ impl Cfs {
         }
     }
 
-    /// The queue of a group on a CPU. Creates it, and those of its ancestors, if they do not exist.
+    /// Returns the queue of a group on a CPU. Creates it, and the queues of the group's ancestors,
+    /// if they do not exist.
     pub(super) fn queue_of(&mut self, group: GroupId, cpu: CpuId) -> CfsRqId {
         if let Some(q) = self.queue_if_any(group, cpu) {
             return q;

@@ -176,7 +176,8 @@ pub struct Bandwidth<Q> {
     ever_used: bool,
 }
 
-/// The timers use keys of their own among those of the release: 0 and 1 modulo 4, from 4 on.
+/// Key of the period timer. Among the timers of the release, the keys from 4 on that are 0 or 1
+/// modulo 4 are reserved for this module.
 const fn period_timer_of(group: GroupId) -> TimerKey {
     TimerKey(4 + 4 * group.0)
 }

@@ -112,7 +112,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         let &Thread { cpu, class, .. } = self.core.thread(pid);
         class!(self, class, enqueue_task(platform, cpu, pid, why));
         self.core.thread_mut(pid).on_rq = true;
-        // The fair class counts its own threads, because those of throttled groups do not count.
+        // The fair class counts its own threads, because threads of throttled groups do not count.
         if class != ClassId::Fair {
             self.core.add_nr_running(cpu, 1);
         }

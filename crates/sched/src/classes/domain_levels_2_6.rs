@@ -7,8 +7,8 @@
 //!
 //! Node distances decide only which nodes share a NODE domain on a machine of more than 16. The
 //! kernel takes the 16 nearest as seen from each node, so that spans may overlap. Here the largest
-//! distance that divides the nodes cleanly into parts of at most 16 is used, and no NODE level if
-//! there is no such distance. (No kernel was run on so many nodes for comparison.)
+//! distance that divides the nodes cleanly into parts of at most 16 is used. If there is no such
+//! distance, there is no NODE level. (No kernel was run on more than 16 nodes for comparison.)
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

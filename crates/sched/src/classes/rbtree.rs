@@ -2,25 +2,24 @@
 //!
 //! # Why a tree, and why this one
 //!
-//! A fair class must find the entity that is furthest behind, put another in at its place, and take
-//! any of them out: O(log n) each. The leftmost entity is cached, so that looking at it costs
-//! nothing.
+//! A fair class must find the entity that is furthest behind, insert another in its place in the
+//! order, and remove any of them: O(log n) each. The leftmost entity is cached, so that reading it
+//! costs nothing.
 //!
-//! Nodes are entities, by a typed index `I`. Their [`Links`] stand where the class wants them,
-//! beside what else it looks at on the way down ([`Rows`]); a tree is no more than its [`Root`].
-//! [`Nodes`] is a table for classes that keep nothing else in the tree. Keys are virtual times,
-//! which wrap: `a` comes before `b` if the difference `a - b`, taken as signed, is negative. An
-//! entity goes to the right of all with an equal key, so that equals keep the order in which they
-//! came.
+//! Nodes are entities, identified by a typed index `I`. The class chooses the place of their
+//! [`Links`], next to the other data that it reads on the way down ([`Rows`]). A tree consists only
+//! of its [`Root`]. [`Nodes`] is a table for classes that keep nothing else in the tree. Keys are
+//! virtual times, which wrap: `a` comes before `b` if the difference `a - b`, taken as signed, is
+//! negative. An entity is inserted to the right of all entities with an equal key, so that equals
+//! keep the order in which they came.
 //!
 //! # Augmentation
 //!
-//! A class may keep something about each subtree (the smallest of something in it).
-//! [`RowsMut::recompute`] and [`RowsMut::hand_over`] tell it when a node's subtree has changed. The
-//! order of these calls, and the shape of the tree, are those of the textbook's algorithms
-//! (insertion and deletion by recolouring and rotating; a node with two children is replaced by its
-//! in-order successor), which the kernel follows too: both are visible where a class keeps inexact
-//! minima or breaks ties by shape.
+//! A class may keep a value for each subtree, such as a minimum over it. [`RowsMut::recompute`] and
+//! [`RowsMut::hand_over`] notify the class when a node's subtree has changed. The order of these
+//! calls and the shape of the tree follow the textbook's algorithms (insertion and deletion by
+//! recolouring and rotating; a node with two children is replaced by its in-order successor), as in
+//! the kernel. Both are visible where a class keeps inexact minima or breaks ties by shape.
 
 use schedlab_core::index::{IndexVec, TypedIndex};
 

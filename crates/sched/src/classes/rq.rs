@@ -163,8 +163,8 @@ pub struct Rqs {
     cpus: u32,
     /// By CPU.
     pub rqs: Vec<Rq>,
-    /// By CPU: threads of all classes on its runqueue, waiting or running, except those of
-    /// throttled groups. Changed by [`Rqs::add_nr_running`] and [`Rqs::sub_nr_running`].
+    /// By CPU: number of threads of all classes on its runqueue, waiting or running, except threads
+    /// of throttled groups. Changed by [`Rqs::add_nr_running`] and [`Rqs::sub_nr_running`].
     pub nr_running: Vec<u32>,
     /// The CPUs with more than one thread, which could give one away, 64 per word.
     overcommitted: Vec<u64>,
@@ -433,8 +433,8 @@ impl Rqs {
         self.rqs[cpu.index()].curr = curr;
     }
 
-    /// Returns those of the 64 CPUs from 64 `word` on whose number of threads or current thread may
-    /// have changed since the last call: bit 0 is the first.
+    /// Returns which of the 64 CPUs from `64 * word` on may have changed their number of threads or
+    /// their current thread since the last call. Bit 0 is the first CPU.
     #[inline]
     pub fn take_changed(&mut self, word: usize) -> u64 {
         core::mem::take(&mut self.changed[word])

@@ -8,15 +8,15 @@
 //! that the least is at the very end and is removed by shortening the list.
 //!
 //! A block that overflows is split, and blocks are found through the list of their least numbers.
-//! They are not merged again, but are dropped when they are empty: as time passes all of them are
-//! emptied.
+//! They are not merged again, but are dropped when they are empty: as time passes, all of them
+//! become empty.
 //!
 //! # Cost
 //!
 //! Reading the least: nothing. Removing it: O(1). Insertion and removal elsewhere: a binary search,
 //! and a move of at most one block (1 KiB). At most once in `BLOCK` / 2 insertions a block is
-//! split, which moves up to half of the list of blocks, or nothing of it if the block is at either
-//! end.
+//! split. A split moves up to half of the entries in the list of blocks, or none if the block is at
+//! either end.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -106,7 +106,7 @@ impl<R: PickRule> Fair<R> {
         self.cfs_rqs[q].min_slice(&self.se)
     }
 
-    /// `enqueue_task_fair`: enqueues `task` and those of its ancestors that are not yet queued.
+    /// `enqueue_task_fair`: enqueues `task` and all its ancestors that are not yet queued.
     /// Entities above a throttled queue are not updated.
     pub(super) fn enqueue(
         &mut self,
@@ -213,8 +213,7 @@ impl<R: PickRule> Fair<R> {
         left
     }
 
-    /// Dequeues `first`, and those of its ancestors whose queues are then empty, up to a throttled
-    /// queue.
+    /// Dequeues `first`, and its ancestors whose queues are then empty, up to a throttled queue.
     pub(super) fn dequeue_entities(
         &mut self,
         rqs: &mut Rqs,

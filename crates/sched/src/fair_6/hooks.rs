@@ -229,8 +229,8 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     fn select_at_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId {
         let cpu = rqs.cpu_of(pid);
-        // Its averages were last updated at a tick or a pick; those of its queue since then, if
-        // other tasks were queued or dequeued.
+        // Its averages were last updated at a tick or a pick. Its queue's averages were updated
+        // since then if other tasks were queued or dequeued.
         self.sync_load_avg(pid);
         let h_load = self.task_h_load(platform.jiffies(), pid);
         let allowed = rqs.settings[pid.index()].allowed.clone();
@@ -439,12 +439,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             (0, i64::MAX / 2),
             "reading of the scheduler's clock at time 0, ns",
         ));
-        all.push(setting(
-            "jiffies",
-            self.jiffies,
-            (i64::MIN, i64::MAX),
-            "jiffies at time 0",
-        ));
+        all.push(setting("jiffies", self.jiffies, (i64::MIN, i64::MAX), "jiffies at time 0"));
         all
     }
 

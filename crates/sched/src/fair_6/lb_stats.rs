@@ -81,7 +81,7 @@ impl Stats {
         Stats::sum_of(rqs, cfs_rqs, cpus, |cpu| !dropped[cpu.index()])
     }
 
-    /// Statistics of those of `cpus` that count.
+    /// Sums the statistics of all `cpus` for which `counts` holds.
     pub(super) fn sum_of(
         rqs: &Rqs,
         cfs_rqs: &CfsRqs,

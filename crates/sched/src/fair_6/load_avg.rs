@@ -161,7 +161,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `update_load_avg`: brings the averages of the entity, then those of its queue, up to now.
+    /// `update_load_avg`: updates the averages of the entity, and then of its queue, to now.
     #[inline]
     pub(super) fn update_load_avg(&mut self, now_ns: u64, e: EntityId, attach: Attach) {
         if !self.tracks_load() {
@@ -225,7 +225,7 @@ impl<R: PickRule> Fair<R> {
         let avg = &mut self.info[e].avg;
         let divider = queue.divider();
         let follow = sums == Sums::FollowAverages;
-        // Utilisation and time spent runnable are those of the queue.
+        // Utilisation and time spent runnable equal the queue's.
         if inner.util_avg != avg.util_avg {
             let sum = inner.util_avg * divider;
             queue.util_avg = moved(queue.util_avg, avg.util_avg, inner.util_avg);
@@ -426,9 +426,7 @@ impl<R: PickRule> Fair<R> {
             self.remove_load_avg(e);
             let cpu = rqs.cpu_of(task);
             // The queue's averages on an idle CPU may be long out of date.
-            if self.no_hz
-                && self.version.decays_on_idle_cpus()
-                && rqs.is_idle_thread(rqs.curr(cpu))
+            if self.no_hz && self.version.decays_on_idle_cpus() && rqs.is_idle_thread(rqs.curr(cpu))
             {
                 self.decay_blocked(e, self.cfs_rqs[self.cfs_rq_of(e)].pelt_clock.at(now_ns));
             }

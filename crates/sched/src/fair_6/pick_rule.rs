@@ -89,8 +89,8 @@ pub trait PickRule: RuleState {
     /// charged.
     fn place_curr(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, why: EnqueueFlags);
 
-    /// `e` joins `q`, where everything has been charged and its weight is up to date. `is_curr`:
-    /// [`place_curr`](PickRule::place_curr) has been called before.
+    /// `e` joins `q`. Everything on `q` has been charged, and the weight of `e` is current.
+    /// `is_curr`: [`place_curr`](PickRule::place_curr) has been called before.
     fn place(
         fair: &mut Fair<Self>,
         now_ns: u64,

@@ -18,8 +18,8 @@ pub trait RuleState: Sized + Default + Debug {
     type Tunables: FairTunables<Version = Self::Version>;
 }
 
-/// A release, as the shared part of the class sees it. Each difference has a name. The defaults are
-/// those of 6.18.
+/// A release, as the shared part of the class sees it. Each difference has a name. The defaults
+/// describe 6.18.
 pub trait FairVersion: Copy + Debug {
     /// Whether entities request slices of their own, and groups take the smallest slice of their
     /// members.

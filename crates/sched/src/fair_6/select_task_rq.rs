@@ -94,7 +94,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `wake_wide`: whether `waker`, on `cpu`, wakes so many tasks that they cannot all stay near
+    /// `wake_wide`: whether `waker`, on `cpu`, wakes too many tasks for all of them to stay near
     /// it.
     fn is_wide(&self, rqs: &Rqs, waker: Pid, wakee: Pid, cpu: CpuId) -> bool {
         let flips = |pid: Pid| u64::from(self.tasks[pid.index()].wakee_flips);

@@ -13,8 +13,8 @@ use crate::classes::pelt::Average;
 use schedlab_core::{CpuId, GroupId};
 
 impl<R: PickRule> Fair<R> {
-    /// The queue of `group` on `cpu`. Creates it and those of the groups above, if they do not
-    /// exist yet.
+    /// Returns the queue of `group` on `cpu`. Creates it and the queues of the groups above, if
+    /// they do not exist yet.
     pub(super) fn group_cfs_rq(&mut self, group: GroupId, cpu: CpuId) -> CfsRqId {
         let row = &self.groups[group.index()];
         if let Some(q) = row.cfs_rq_on(cpu) {

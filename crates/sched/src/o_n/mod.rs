@@ -143,8 +143,8 @@ impl OrderN {
         self.version.slice(self.hz, nice)
     }
 
-    /// The most ticks that a parent can have after it has taken over those of a dead child
-    /// (`MAX_COUNTER`): 200 ms.
+    /// Largest number of ticks that a parent can have after it has taken over the ticks of a dead
+    /// child (`MAX_COUNTER`): 200 ms.
     const fn max_counter(&self) -> i32 {
         (20 * self.hz / 100) as i32
     }

@@ -1,4 +1,4 @@
-//! Costs of calls. All times are those of [`CallCosts`](schedlab_machine::costs::CallCosts).
+//! Costs of calls. All times come from [`CallCosts`](schedlab_machine::costs::CallCosts).
 //!
 //! A call that wakes others, or forks, spends its cost first and then takes effect. A call that
 //! waits spends its cost when it has what it waited for.

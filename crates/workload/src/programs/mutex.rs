@@ -55,7 +55,7 @@ pub(super) type Urgency = u64;
 
 /// Urgency of all tasks that are neither deadline nor real-time tasks.
 pub(super) const ORDINARY: Urgency = u64::MAX;
-/// Urgency of the most urgent real-time tasks; those of deadline tasks are lower.
+/// Urgency of the most urgent real-time tasks. Deadline tasks have lower values.
 const REALTIME: Urgency = 1 << 63;
 
 #[inline]

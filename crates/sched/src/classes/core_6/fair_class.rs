@@ -321,7 +321,7 @@ pub trait FairClass6 {
     /// The promises for fair tasks.
     fn promises(&self, load: &Load) -> Promises;
 
-    /// The decision rules of the class: those of picking, and the others.
+    /// The decision rules of the class: the rules of picking and preempting, and the others.
     fn rules(&self) -> [&'static [RuleDoc]; 2];
 
     /// Adds the candidates from which the class would choose on `cpu` now.

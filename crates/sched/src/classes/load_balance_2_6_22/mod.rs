@@ -50,7 +50,7 @@ use schedlab_core::{CpuBits, CpuId, Platform, Rule, Topology};
 pub enum Version {
     /// 2.6.22.
     V2_6_22,
-    /// 2.6.24, whose loads are those of CFS: groups whose CPUs differ much count as overloaded, any
+    /// 2.6.24, which has the loads of CFS: groups whose CPUs differ widely count as overloaded, any
     /// number of tasks may move at a time, and a CPU is busy if anything is queued there.
     V2_6_24,
 }
@@ -404,7 +404,7 @@ impl Domains {
         self.overloaded.range(range)
     }
 
-    /// Whether `cpu` has failed to balance so often that it also takes cache-hot tasks.
+    /// Whether `cpu` has failed to balance often enough to take cache-hot tasks, too.
     #[inline]
     pub fn takes_cache_hot(&self, cpu: CpuId) -> bool {
         let domain = &self.domains[cpu.index() * self.tree.levels() + self.level];
@@ -553,7 +553,7 @@ impl Domains {
         self.domains[cpu.index() * self.tree.levels()].balance_interval
     }
 
-    /// For tests: `to` has failed so often that it requests a push from `busiest`.
+    /// For tests: `to` has failed often enough to request a push from `busiest`.
     #[cfg(test)]
     pub(crate) fn ask_push_for_test(&mut self, busiest: CpuId, to: CpuId) {
         self.domain(to).nr_balance_failed = self.params().cache_nice_tries + 1;

@@ -185,7 +185,7 @@ pub struct Features {
     pub cache_hot_buddy: bool,
     /// Wakeups may preempt at all.
     pub wakeup_preemption: bool,
-    /// The period depends on all tasks of the CPU, not only on those of the queue.
+    /// The period depends on all tasks of the CPU, not only on the tasks of the queue.
     pub alt_period: bool,
     /// No slice is shorter than the minimum granularity.
     pub base_slice: bool,
@@ -237,7 +237,7 @@ pub static FEATURES: [Feature; 9] = [
     },
     Feature {
         name: "ALT_PERIOD",
-        help: "the period depends on all tasks of the CPU, not only on those of the queue",
+        help: "the period depends on all tasks of the CPU, not only on the tasks of the queue",
         switch: |features| &mut features.alt_period,
     },
     Feature {

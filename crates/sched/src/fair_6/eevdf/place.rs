@@ -50,8 +50,8 @@ impl Fair<EarliestDeadline> {
         others > 0 && !self.cfs_rqs[self.cfs_rq_of(e)].eligible(&self.se, self.se[e].vruntime)
     }
 
-    /// `place_entity`: the position at which `e` enters the queue. Its lag is inflated, so that it
-    /// is the old lag again after the entity has entered and thereby moved V.
+    /// `place_entity`: the position at which `e` enters the queue. Its lag is inflated, because the
+    /// entry of the entity moves V. Afterwards the lag equals the old one again.
     pub(super) fn place_entity(&mut self, q: CfsRqId, e: EntityId, initial: bool) {
         let queue = &self.cfs_rqs[q];
         let info = &mut self.info[e];

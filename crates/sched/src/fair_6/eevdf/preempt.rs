@@ -54,7 +54,8 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// 6.18 also protects without `RUN_TO_PARITY`, but for a shorter time.
+    /// Whether protections count. 6.18 also protects without `RUN_TO_PARITY`, but only for a
+    /// shorter time.
     #[inline]
     pub(super) fn protection_counts(&self) -> bool {
         self.features().run_to_parity || self.version.protects_until()

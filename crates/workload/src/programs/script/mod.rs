@@ -411,7 +411,7 @@ pub struct Conventions {
     /// All sleeps are uninterruptible.
     pub uninterruptible: bool,
     /// A forked thread has its parent's policy, priority, affinity and group. (rt-app's threads set
-    /// those of their own task.) This holds for all golden schedules.
+    /// the attributes of their own task.) This holds for all golden schedules.
     pub forks_inherit: bool,
     /// Which threads share an address space.
     pub address_spaces: AddressSpaces,
