@@ -298,6 +298,7 @@ fn run<'o, S: Scheduler>(
         match name.as_str() {
             "in_interrupt" => wake_from_interrupt = *value != 0,
             "sleep_uninterruptible" => conventions.uninterruptible = *value != 0,
+            other if known.ignored.iter().any(|name| name == other) => {}
             _ => config.tunables.push((name.clone(), *value)),
         }
     }

@@ -151,6 +151,26 @@ pub trait FairVersion: Copy + Debug {
     }
 }
 
+/// Switches of the choice of CPU at wakeups, of the releases that have them.
+#[derive(Clone, Copy, Debug)]
+pub struct WakeupFeatures {
+    /// `WA_IDLE`: an idle waker's CPU, or one that a synchronous waker leaves, attracts.
+    pub wa_idle: bool,
+    /// `WA_WEIGHT`: less load attracts.
+    pub wa_weight: bool,
+    /// `SIS_UTIL`: utilisation limits the search.
+    pub sis_util: bool,
+    /// `SIS_PROP`: idle time limits the search.
+    pub sis_prop: bool,
+}
+
+impl Default for WakeupFeatures {
+    /// As since 5.19.
+    fn default() -> WakeupFeatures {
+        WakeupFeatures { wa_idle: true, wa_weight: true, sis_util: true, sis_prop: false }
+    }
+}
+
 /// Tunables, as the shared part of the class sees them.
 pub trait FairTunables: Copy + Debug {
     /// The release.
@@ -167,6 +187,12 @@ pub trait FairTunables: Copy + Debug {
 
     /// `NI_RANDOM`: whether newly idle CPUs balance less often the less it achieves.
     fn ni_random(&self) -> bool;
+
+    /// Switches of the choice of CPU at wakeups.
+    #[inline]
+    fn wakeups(&self) -> WakeupFeatures {
+        WakeupFeatures::default()
+    }
 
     /// Adapts to a change of the number of online CPUs.
     fn rescale(&mut self, online: u32);

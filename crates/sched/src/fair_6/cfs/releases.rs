@@ -70,6 +70,12 @@ impl Version {
         matches!(self, Version::V6_1)
     }
 
+    /// Whether wakeups limit their search by the utilisation of the cache's CPUs (`SIS_UTIL`: 5.19,
+    /// back-ported to 5.15.y), not by idle time (`SIS_PROP`).
+    pub const fn scans_by_utilisation(self) -> bool {
+        matches!(self, Version::V5_15 | Version::V6_1)
+    }
+
     /// Whether the tunables are sysctls, each write of which recomputes the values that depend on
     /// it, and not plain files of debugfs.
     pub const fn tunes_by_sysctl(self) -> bool {
@@ -191,6 +197,14 @@ pub struct Features {
     pub base_slice: bool,
     /// Newly idle CPUs balance less often the less it achieves (a back-port to 6.1).
     pub ni_random: bool,
+    /// A task may wake on its waker's CPU because that is idle, or about to be.
+    pub wa_idle: bool,
+    /// A task may wake on its waker's CPU because less load is there.
+    pub wa_weight: bool,
+    /// A wakeup examines fewer CPUs the busier the cache's CPUs are.
+    pub sis_util: bool,
+    /// A wakeup examines the fewer CPUs the shorter the waker's CPU idles.
+    pub sis_prop: bool,
 }
 
 /// A feature: its name and its switch.
@@ -204,7 +218,7 @@ pub struct Feature {
 }
 
 /// All features.
-pub static FEATURES: [Feature; 9] = [
+pub static FEATURES: [Feature; 13] = [
     Feature {
         name: "GENTLE_FAIR_SLEEPERS",
         help: "sleepers get half of the latency as credit, not all of it",
@@ -250,11 +264,31 @@ pub static FEATURES: [Feature; 9] = [
         help: "newly idle CPUs balance less often the less it achieves",
         switch: |features| &mut features.ni_random,
     },
+    Feature {
+        name: "WA_IDLE",
+        help: "a task may wake on its waker's CPU because that is idle, or about to be",
+        switch: |features| &mut features.wa_idle,
+    },
+    Feature {
+        name: "WA_WEIGHT",
+        help: "a task may wake on its waker's CPU because less load is there",
+        switch: |features| &mut features.wa_weight,
+    },
+    Feature {
+        name: "SIS_UTIL",
+        help: "a wakeup examines fewer CPUs the busier the cache's CPUs are",
+        switch: |features| &mut features.sis_util,
+    },
+    Feature {
+        name: "SIS_PROP",
+        help: "a wakeup examines the fewer CPUs the shorter the waker's CPU idles",
+        switch: |features| &mut features.sis_prop,
+    },
 ];
 
 impl Features {
     /// The boot values of the release.
-    pub const fn of(_: Version) -> Features {
+    pub const fn of(version: Version) -> Features {
         Features {
             gentle_fair_sleepers: true,
             start_debit: true,
@@ -265,6 +299,10 @@ impl Features {
             alt_period: true,
             base_slice: true,
             ni_random: false,
+            wa_idle: true,
+            wa_weight: true,
+            sis_util: version.scans_by_utilisation(),
+            sis_prop: !version.scans_by_utilisation(),
         }
     }
 }
