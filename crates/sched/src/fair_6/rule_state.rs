@@ -75,8 +75,8 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
-    /// Whether a new task's averages are added to those of its queue before it is enqueued, and
-    /// those of a task that balancing moves are subtracted after it was dequeued (up to 5.19).
+    /// Whether a new task joins its queue's averages before it is enqueued, and a task that
+    /// balancing moves leaves them after it was dequeued (up to 5.19).
     #[inline]
     fn attaches_outside_queueing(self) -> bool {
         false

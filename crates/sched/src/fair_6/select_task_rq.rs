@@ -146,7 +146,7 @@ impl<R: PickRule> Fair<R> {
         if this_load < prev_load { (this, rules::WAKER_LOAD) } else { stays }
     }
 
-    /// `wake_affine_idle`: whether an idle CPU settles the question, or a waker that leaves its CPU.
+    /// `wake_affine_idle`: the CPU, if an idle CPU settles the question, or a waker that leaves.
     fn wake_affine_idle(&self, rqs: &Rqs, waker: Waker, prev: CpuId) -> Option<(CpuId, Rule)> {
         let this = waker.cpu();
         let stays = (prev, rules::PREV_CPU);
