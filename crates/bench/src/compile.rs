@@ -184,7 +184,7 @@ fn executed(work_ns: u64) -> impl Program + 'static {
     move |_: &mut Context<'_>| steps.next().unwrap_or(Step::Exit)
 }
 
-/// The `make` of the top directory.
+/// Returns the `make` of the top directory.
 fn top(tree: Rc<Tree>) -> impl Program + 'static {
     let mut number = 0;
     let ended = tree.clone();
@@ -224,7 +224,7 @@ enum Stage {
     Over,
 }
 
-/// The `make` of a directory with `objects` objects.
+/// Returns the `make` of a directory with `objects` objects.
 fn directory(tree: Rc<Tree>, objects: u64) -> impl Program + 'static {
     let mut at = Stage::Exec;
     let (mut started, mut running) = (0, 0);
@@ -285,7 +285,7 @@ fn shell(tree: Rc<Tree>, object: Object) -> impl Program + 'static {
     forks_one_by_one(SHELL_NS, move |_| child.take(), |_| Step::Exit)
 }
 
-/// The compiler driver.
+/// Returns the compiler driver.
 fn driver(tree: Rc<Tree>, object: Object) -> impl Program + 'static {
     let mut steps = 0;
     let mut channel = None;
@@ -310,7 +310,7 @@ fn driver(tree: Rc<Tree>, object: Object) -> impl Program + 'static {
     }
 }
 
-/// The compiler proper. If it has a channel, it writes to the assembler as it proceeds.
+/// Returns the compiler proper. If it has a channel, it writes to the assembler as it proceeds.
 fn compiler(disk: DiskId, object: Object, channel: Option<ChannelId>) -> impl Program + 'static {
     let mut steps = 0;
     move |_: &mut Context<'_>| {

@@ -73,7 +73,7 @@ pub enum Waker {
 }
 
 impl Waker {
-    /// The CPU on which the wakeup is executed.
+    /// Returns the CPU on which the wakeup is executed.
     #[inline]
     pub const fn cpu(self) -> CpuId {
         match self {
@@ -156,7 +156,7 @@ pub trait Scheduler {
     /// `cpu` reschedules again in the next round.
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId>;
 
-    /// The CPU whose runqueue `task` belongs to, or last belonged to.
+    /// Returns the CPU whose runqueue `task` belongs to, or last belonged to.
     fn cpu_of(&self, task: TaskId) -> CpuId;
 
     /// The tick of `cpu`, with the balancing that it raises. By default nothing happens.
@@ -250,8 +250,8 @@ pub trait Scheduler {
         &()
     }
 
-    /// The hook through which it learns the lengths of bursts, if it is a textbook policy that
-    /// needs them. No kernel's scheduler has it.
+    /// Returns the hook through which it learns the lengths of bursts, if it is a textbook policy
+    /// that needs them. No kernel's scheduler has it.
     fn as_clairvoyant(&mut self) -> Option<&mut dyn Clairvoyant> {
         None
     }

@@ -148,7 +148,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// A task in the root group.
+    /// Returns a task in the root group.
     pub fn task(task: TaskId, rank: [i64; 4]) -> Candidate {
         Candidate { who: Who::Task(task), within: GroupId::ROOT, rank, terms: Vec::new() }
     }

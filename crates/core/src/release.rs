@@ -18,12 +18,12 @@ pub struct BuildConfig {
 }
 
 impl BuildConfig {
-    /// A flat machine.
+    /// Returns a flat machine.
     pub fn flat(cpus: u32, hz: u32) -> BuildConfig {
         BuildConfig { topology: Topology::flat(cpus), hz }
     }
 
-    /// A platform for a scheduler built from it.
+    /// Returns a platform for a scheduler built from it.
     pub fn platform(&self) -> Platform {
         Platform::new(self.topology.cpus(), self.hz)
     }
@@ -154,7 +154,7 @@ impl Release {
         }
     }
 
-    /// The kernel that it was part of, or that it patched.
+    /// Returns the kernel that it was part of, or that it patched.
     pub fn kernel(&self) -> &'static str {
         self.kernel.unwrap_or(self.version)
     }

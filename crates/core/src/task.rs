@@ -17,7 +17,7 @@ pub struct CpuId(pub u32);
 pub struct GroupId(pub u32);
 
 impl TaskId {
-    /// The number as an index into a table of tasks.
+    /// Returns the number as an index into a table of tasks.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -25,7 +25,7 @@ impl TaskId {
 }
 
 impl CpuId {
-    /// The number as an index into a table of CPUs.
+    /// Returns the number as an index into a table of CPUs.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -36,7 +36,7 @@ impl GroupId {
     /// The group of all tasks that are not assigned to another.
     pub const ROOT: GroupId = GroupId(0);
 
-    /// The number as an index into a table of groups.
+    /// Returns the number as an index into a table of groups.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -72,7 +72,7 @@ impl Policy {
         matches!(self, Policy::Fifo | Policy::RoundRobin)
     }
 
-    /// The policy's number in `sched_setscheduler(2)` and `/proc`.
+    /// Returns the policy's number in `sched_setscheduler(2)` and `/proc`.
     pub const fn number(self) -> u32 {
         match self {
             Policy::Other => 0,
@@ -85,7 +85,7 @@ impl Policy {
         }
     }
 
-    /// The policy's name as users write it, e.g. `SCHED_OTHER`.
+    /// Returns the policy's name as users write it, e.g. `SCHED_OTHER`.
     pub const fn name(self) -> &'static str {
         match self {
             Policy::Other => "SCHED_OTHER",
@@ -169,7 +169,8 @@ impl TaskAttr {
     /// address spaces treat it differently.
     pub const NO_ADDRESS_SPACE: u32 = u32::MAX;
 
-    /// The number of a task's address space after `execve(2)`, which it shares with no other task.
+    /// Returns the number of a task's address space after `execve(2)`, which it shares with no
+    /// other task.
     pub const fn address_space_after_exec(task: TaskId) -> u32 {
         1 << 31 | task.0
     }

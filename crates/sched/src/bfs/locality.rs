@@ -66,7 +66,7 @@ impl Locality {
         }
     }
 
-    /// The longest possible [`distance`](Locality::distance).
+    /// Returns the longest possible [`distance`](Locality::distance).
     pub(super) fn most_distant(&self) -> i64 {
         self.topology.iter().map(|cpu| self.distance(CpuId(0), cpu)).max().unwrap_or(0)
     }

@@ -173,7 +173,7 @@ pub struct Bfs {
     jiffies_seen: u64,
 }
 
-/// The level of a policy.
+/// Returns the level of a policy.
 fn prio_of(policy: Policy, rt_priority: u8) -> u8 {
     match policy {
         Policy::Fifo | Policy::RoundRobin => MAX_RT_PRIO - 1 - rt_priority,
@@ -183,7 +183,7 @@ fn prio_of(policy: Policy, rt_priority: u8) -> u8 {
 }
 
 impl Bfs {
-    /// The scheduler on an idle machine.
+    /// Creates the scheduler on an idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> Bfs {
         let cpus = config.topology.cpus();
         let mut bfs = Bfs {
@@ -225,7 +225,7 @@ impl Bfs {
         self.distances[(nice + 20) as usize]
     }
 
-    /// The longest possible distance: that of nice 19.
+    /// Returns the longest possible distance: that of nice 19.
     #[inline]
     fn longest_deadline(&self) -> i64 {
         self.distances[39]
@@ -340,7 +340,8 @@ impl Bfs {
         });
     }
 
-    /// The earliest deadline of a level as seen by `cpu`, and the rule by which it is chosen.
+    /// Returns the earliest deadline of a level as seen by `cpu`, and the rule by which it is
+    /// chosen.
     fn earliest_of(&self, platform: &Platform, level: u8, cpu: CpuId) -> Option<(Rule, TaskId)> {
         let overdue =
             if self.version.takes_first_overdue { platform.jiffies() as i64 } else { i64::MIN };
@@ -368,8 +369,8 @@ impl Bfs {
         Some((rule, task))
     }
 
-    /// 0.316: number of jiffies by which the deadline of `task` counts as later on `cpu`, because
-    /// that is not where it last ran.
+    /// 0.316: returns the number of jiffies by which the deadline of `task` counts as later on
+    /// `cpu`, because that is not where it last ran.
     #[inline]
     fn cache_distance(&self, task: TaskId, cpu: CpuId) -> i64 {
         let row = &self.tasks[task];

@@ -174,7 +174,7 @@ impl Version {
         if self.interval_grows_with_cpus { 6 * (1 + cpus.ilog2() as i64) } else { 6 }
     }
 
-    /// A full slice, in units of the slice.
+    /// Returns a full slice, in units of the slice.
     pub(super) const fn slice(&self, rr_interval_ms: i64) -> i32 {
         match self.unit {
             SliceUnit::Microsecond => (rr_interval_ms * 1000) as i32,
@@ -192,8 +192,8 @@ impl Version {
         }
     }
 
-    /// 0.316 `task_timeslice`: the cost of a step of cache distance for a task; computed in ms,
-    /// used as jiffies.
+    /// 0.316 `task_timeslice`: returns the cost of a step of cache distance for a task; computed in
+    /// ms, used as jiffies.
     pub(super) const fn task_timeslice(&self, nice: i32, rr_interval_ms: i64) -> i64 {
         rr_interval_ms * self.ratio(nice) / 100
     }

@@ -53,7 +53,7 @@ pub struct CfsRq {
 }
 
 impl CfsRq {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(cpu: CpuId, group: GroupId, entity: Option<EntityId>) -> CfsRq {
         CfsRq {
             load: 0,
@@ -78,7 +78,7 @@ impl CfsRq {
         }
     }
 
-    /// The inverse of the load, kept until the load changes.
+    /// Returns the inverse of the load, kept until the load changes.
     #[inline]
     pub fn load_inverse(&mut self, rule: InverseRule) -> u64 {
         if self.load_inverse == 0 {

@@ -106,7 +106,7 @@ impl Class for Cfs {
         self.put_prev_task_fair(rqs, platform, pid);
     }
 
-    /// `set_curr_task_fair`.
+    /// Implements `set_curr_task_fair`.
     fn set_curr_task(&mut self, rqs: &mut Rqs, _: &mut Platform, _cpu: CpuId, pid: Pid) {
         let mut level = Some(self.entity_of(pid));
         while let Some(e) = level {

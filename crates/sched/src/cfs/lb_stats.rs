@@ -20,7 +20,7 @@ pub(super) struct SgLbStats {
 }
 
 impl SgLbStats {
-    /// `busiest_load_per_task`: the average weight of a task.
+    /// `busiest_load_per_task`: returns the average weight of a task.
     pub fn load_per_task(&self) -> u64 {
         self.weighted.checked_div(self.nr_running).unwrap_or(0)
     }

@@ -179,7 +179,7 @@ pub struct Cfs {
 }
 
 impl Cfs {
-    /// The class without tasks.
+    /// Creates the class without tasks.
     pub fn new(version: Version, rqs: &Rqs, hz: u32) -> Cfs {
         let cpus = rqs.cpus();
         let all = || (0..cpus).map(CpuId);
@@ -233,7 +233,7 @@ impl Cfs {
         }
     }
 
-    /// The virtual time of a task.
+    /// Returns the virtual time of a task.
     pub fn vruntime(&self, pid: Pid) -> Vruntime {
         self.entities[self.entity_of(pid)].vruntime
     }

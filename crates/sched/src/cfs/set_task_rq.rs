@@ -9,7 +9,7 @@ use schedlab_core::index::TypedIndex;
 use schedlab_core::{CpuId, GroupId};
 
 impl Cfs {
-    /// The queue of a group on a CPU, if it already has one.
+    /// Returns the queue of a group on a CPU, if it already has one.
     #[inline]
     pub(super) fn queue_if_any(&self, group: GroupId, cpu: CpuId) -> Option<CfsRqId> {
         if group == GroupId::ROOT {

@@ -49,7 +49,7 @@ impl Accounts {
         self.take_orders();
     }
 
-    /// The group's queue on a CPU.
+    /// Returns the group's queue on a CPU.
     fn q(&self, cpu: u32) -> CfsRqId {
         CfsRqId::new((self.cpus + cpu) as usize)
     }

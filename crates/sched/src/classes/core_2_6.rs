@@ -92,13 +92,13 @@ macro_rules! class {
 }
 
 impl<F: FairClass, D: Class> ClassList<F, D> {
-    /// The class of `pid`.
+    /// Returns the class of `pid`.
     #[inline]
     fn class_of(&self, pid: Pid) -> ClassId {
         self.core.thread(pid).class
     }
 
-    /// The class that selects a CPU for `pid`.
+    /// Returns the class that selects a CPU for `pid`.
     #[inline]
     fn selecting_class(&self, pid: Pid) -> ClassId {
         if self.fair.selects_for_all() { ClassId::Fair } else { self.class_of(pid) }
@@ -750,7 +750,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.fair.group_set_quota(&mut self.core, platform, group, quota)
     }
 
-    /// `sched_move_task`.
+    /// Implements `sched_move_task`.
     fn move_task(
         &mut self,
         platform: &mut Platform,

@@ -384,7 +384,7 @@ pub trait FairClass: Class {
         Err(Errno::NotSupported.because("this scheduler has no task groups"))
     }
 
-    /// The class's tunables.
+    /// Returns the class's tunables.
     fn tunables(&self, rqs: &Rqs) -> Vec<Tunable>;
 
     /// Writes a tunable; name and range have been checked.
@@ -393,12 +393,12 @@ pub trait FairClass: Class {
     /// If the kernel refuses the value for another reason.
     fn set_tunable(&mut self, rqs: &mut Rqs, name: &str, value: i64) -> Result<(), TunableError>;
 
-    /// The rules of the class: 120 to 199.
+    /// Returns the rules of the class: 120 to 199.
     fn rules(&self) -> &'static [RuleDoc] {
         &[]
     }
 
-    /// The rules of balancing, if it is shared with other schedulers: 200 and above.
+    /// Returns the rules of balancing, if it is shared with other schedulers: 200 and above.
     fn more_rules(&self) -> &'static [RuleDoc] {
         &[]
     }
@@ -407,7 +407,7 @@ pub trait FairClass: Class {
     /// [`Inspect::candidates`](schedlab_core::Inspect::candidates).
     fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {}
 
-    /// The promises of the release.
+    /// Returns the promises of the release.
     fn promises(&self, rqs: &Rqs, load: &Load) -> Promises;
 
     /// Checks the class's data structures for consistency.

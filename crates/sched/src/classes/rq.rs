@@ -28,7 +28,7 @@ use schedlab_core::{CpuId, CpuSet, Platform, Policy, SchedAttr, TaskId, Who};
 pub struct Pid(pub u32);
 
 impl Pid {
-    /// The number as an index into a table of threads.
+    /// Returns the number as an index into a table of threads.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -50,7 +50,7 @@ pub enum ClassId {
 }
 
 impl ClassId {
-    /// The class of a policy.
+    /// Returns the class of a policy.
     pub const fn of(policy: Policy) -> ClassId {
         match policy {
             Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => ClassId::Fair,
@@ -60,8 +60,8 @@ impl ClassId {
     }
 }
 
-/// The kernel's internal priority; smaller is more urgent: -1 deadline, 0..=98 real-time, 100..=139
-/// fair, 140 idle threads.
+/// Returns the kernel's internal priority; smaller is more urgent: -1 deadline, 0..=98 real-time,
+/// 100..=139 fair, 140 idle threads.
 pub const fn prio_of(attr: &SchedAttr) -> i16 {
     match attr.policy {
         Policy::Deadline => -1,
@@ -200,7 +200,7 @@ pub struct Rqs {
 }
 
 impl Rqs {
-    /// The initial state, in which all CPUs idle.
+    /// Creates the initial state, in which all CPUs idle.
     pub fn new(domains: Domains) -> Rqs {
         let cpus = domains.cpus();
         let mut threads = Vec::with_capacity(2 * cpus as usize + 64);
@@ -251,13 +251,13 @@ impl Rqs {
         }
     }
 
-    /// Number of CPUs.
+    /// Returns the number of CPUs.
     #[inline]
     pub fn cpus(&self) -> u32 {
         self.cpus
     }
 
-    /// Number of CPUs online.
+    /// Returns the number of CPUs online.
     #[inline]
     pub fn online_cpus(&self) -> u32 {
         self.online_cpus
@@ -276,31 +276,31 @@ impl Rqs {
         self.domains.rebuild(|cpu| self.is_online[cpu.index()]);
     }
 
-    /// The idle thread of `cpu`.
+    /// Returns the idle thread of `cpu`.
     #[inline]
     pub fn idle_thread(&self, cpu: CpuId) -> Pid {
         Pid(cpu.0)
     }
 
-    /// The migration thread of `cpu`.
+    /// Returns the migration thread of `cpu`.
     #[inline]
     pub fn migration_thread(&self, cpu: CpuId) -> Pid {
         Pid(self.cpus + cpu.0)
     }
 
-    /// The thread of `task`.
+    /// Returns the thread of `task`.
     #[inline]
     pub fn pid(&self, task: TaskId) -> Pid {
         Pid(2 * self.cpus + task.0)
     }
 
-    /// The task of `pid`. `None` for idle and migration threads.
+    /// Returns the task of `pid`. `None` for idle and migration threads.
     #[inline]
     pub fn task(&self, pid: Pid) -> Option<TaskId> {
         pid.0.checked_sub(2 * self.cpus).map(TaskId)
     }
 
-    /// The name of `pid` in an account of a decision.
+    /// Returns the name of `pid` in an account of a decision.
     pub fn who(&self, pid: Pid) -> Who {
         match self.task(pid) {
             Some(task) => Who::Task(task),
@@ -321,25 +321,25 @@ impl Rqs {
         pid.0 < self.cpus
     }
 
-    /// The thread's row.
+    /// Returns the thread's row.
     #[inline]
     pub fn thread(&self, pid: Pid) -> &Thread {
         &self.threads[pid.index()]
     }
 
-    /// The thread's row.
+    /// Returns the thread's row.
     #[inline]
     pub fn thread_mut(&mut self, pid: Pid) -> &mut Thread {
         &mut self.threads[pid.index()]
     }
 
-    /// The CPU whose runqueue `pid` belongs to.
+    /// Returns the CPU whose runqueue `pid` belongs to.
     #[inline]
     pub fn cpu_of(&self, pid: Pid) -> CpuId {
         self.threads[pid.index()].cpu
     }
 
-    /// The thread that runs on `cpu`.
+    /// Returns the thread that runs on `cpu`.
     #[inline]
     pub fn curr(&self, cpu: CpuId) -> Pid {
         self.rqs[cpu.index()].curr
@@ -358,7 +358,7 @@ impl Rqs {
             || self.settings[pid.index()].allowed.contains(cpu)
     }
 
-    /// The clock of `cpu` as last read, ns.
+    /// Returns the clock of `cpu` as last read, ns.
     #[inline]
     pub fn clock(&self, cpu: CpuId) -> u64 {
         self.rqs[cpu.index()].clock
@@ -451,14 +451,14 @@ impl Rqs {
         self.overcommitted_count > 0
     }
 
-    /// The CPUs from `from` to `until` - 1 that have more than one thread, ascending.
+    /// Returns the CPUs from `from` to `until` - 1 that have more than one thread, ascending.
     #[inline]
     pub fn overcommitted(&self, from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
         members(&self.overcommitted, from, until)
     }
 
-    /// The CPUs from `from` to `until` - 1 that have no thread on their runqueues, ascending. (The
-    /// last one may still be about to leave.)
+    /// Returns the CPUs from `from` to `until` - 1 that have no thread on their runqueues,
+    /// ascending. (The last one may still be about to leave.)
     #[inline]
     pub fn vacant(&self, from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
         members(&self.vacant, from, until)
@@ -515,7 +515,7 @@ impl Rqs {
     }
 }
 
-/// The members of a set of CPUs from `from` to `until` - 1, ascending.
+/// Returns the members of a set of CPUs from `from` to `until` - 1, ascending.
 #[inline]
 fn members(set: &[u64], from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
     let mut word = from as usize / 64;

@@ -160,7 +160,7 @@ mod tests {
         (nodes, loads)
     }
 
-    /// The busiest node as CPU `this` sees it.
+    /// Returns the busiest node as CPU `this` sees it.
     fn busiest(nodes: &mut Nodes, this: u32, loads: &Loads) -> Option<usize> {
         nodes.find_busiest(CpuId(this), loads).map(TypedIndex::index)
     }

@@ -7,7 +7,7 @@ use alloc::vec;
 use schedlab_core::{Load, Promises, TaskId};
 
 impl OrderN {
-    /// The most ticks that a task can have when the best slice among the tasks is that of
+    /// Returns the most ticks that a task can have when the best slice among the tasks is that of
     /// `nice_min`.
     ///
     /// An epoch leaves at most 2 * slice - 1 if there were not more before. Forking only divides. A

@@ -125,7 +125,7 @@ pub struct OrderN {
 }
 
 impl OrderN {
-    /// The scheduler on an idle machine.
+    /// Creates the scheduler on an idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> OrderN {
         let cpus = config.topology.cpus() as usize;
         OrderN {
@@ -153,7 +153,7 @@ impl OrderN {
         self.cpus.len() > 1
     }
 
-    /// The rule for the `processor` of forked children.
+    /// Returns the rule for the `processor` of forked children.
     fn rule_of_children(&self) -> schedlab_core::Rule {
         match self.smp() && !self.version.children_have_a_cpu {
             true => rules::NO_LAST_CPU,
@@ -161,12 +161,12 @@ impl OrderN {
         }
     }
 
-    /// The ticks that `task` has left in this epoch.
+    /// Returns the ticks that `task` has left in this epoch.
     pub fn counter(&self, task: TaskId) -> i32 {
         self.tasks[task].counter
     }
 
-    /// Number of ticks that a task of this nice value gets in each epoch.
+    /// Returns the number of ticks that a task of this nice value gets in each epoch.
     fn slice(&self, nice: i32) -> i32 {
         self.version.slice(self.hz, nice)
     }
@@ -186,7 +186,7 @@ impl OrderN {
         at_hand == Some(mm) || (mm == TaskAttr::NO_ADDRESS_SPACE && self.version.has_lazy_mm)
     }
 
-    /// The goodness of `p` on `cpu`, where the address space `mm` is loaded.
+    /// Returns the goodness of `p` on `cpu`, where the address space `mm` is loaded.
     #[inline]
     fn goodness(&self, p: &Queued, cpu: CpuId, mm: Option<u32>) -> i32 {
         let mut bonus = 0;
@@ -201,7 +201,7 @@ impl OrderN {
         if 0 < p.weight && p.weight < REALTIME_BASE { p.weight + bonus } else { p.weight }
     }
 
-    /// The walk's copy of `task`.
+    /// Returns the walk's copy of `task`.
     #[inline]
     fn queued(&self, task: TaskId) -> Queued {
         let p = &self.tasks[task];
@@ -298,8 +298,8 @@ impl OrderN {
         }
     }
 
-    /// The best task for `cpu`, on which `prev` has run so far. Begins a new epoch if no task has
-    /// ticks left.
+    /// Returns the best task for `cpu`, on which `prev` has run so far. Begins a new epoch if no
+    /// task has ticks left.
     fn pick(
         &mut self,
         platform: &mut Platform,
@@ -329,7 +329,7 @@ impl OrderN {
         next
     }
 
-    /// The rule of a walk whose largest goodness is `best`, which is not 0.
+    /// Returns the rule of a walk whose largest goodness is `best`, which is not 0.
     #[inline]
     const fn rule_of(best: i32) -> Rule {
         if best >= REALTIME_BASE {
@@ -350,7 +350,7 @@ impl OrderN {
         });
     }
 
-    /// The address space that counts as loaded when `cpu` looks for a successor to `prev`.
+    /// Returns the address space that counts as loaded when `cpu` looks for a successor to `prev`.
     fn mm_at_hand(&self, cpu: CpuId, prev: Option<TaskId>) -> Option<u32> {
         if self.version.has_lazy_mm {
             return self.cpus[cpu.index()].active_mm;
@@ -413,15 +413,16 @@ impl OrderN {
         yielded
     }
 
-    /// The allowed CPU with the fewest tasks in the runqueue, the lowest number among equals.
+    /// Returns the allowed CPU with the fewest tasks in the runqueue, the lowest number among
+    /// equals.
     fn emptiest(&self, allowed: &CpuSet) -> CpuId {
         let cpus = self.cpus.len() as u32;
         let allowed = (0..cpus).map(CpuId).filter(|&cpu| allowed.contains(cpu));
         allowed.min_by_key(|&cpu| self.tasks_of(cpu)).unwrap_or(CpuId(0))
     }
 
-    /// Number of tasks in the runqueue that have `cpu` as their `processor`, as it counts for tasks
-    /// that start.
+    /// Returns the number of tasks in the runqueue that have `cpu` as their `processor`, as it
+    /// counts for tasks that start.
     fn tasks_of(&self, cpu: CpuId) -> u32 {
         let tasks = self.queued_on[cpu.index()];
         let blocks = || {

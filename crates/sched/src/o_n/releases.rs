@@ -186,7 +186,7 @@ impl Version {
         knows_siblings: false,
     };
 
-    /// Number of ticks that a task gets in each epoch.
+    /// Returns the number of ticks that a task gets in each epoch.
     pub(super) const fn slice(&self, hz: u32, nice: i32) -> i32 {
         let static_part = 20 - nice;
         if matches!(self.slices, Slices::Priority) {

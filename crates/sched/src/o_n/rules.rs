@@ -82,8 +82,8 @@ impl OrderN {
         }
     }
 
-    /// The runnable tasks that may run on `cpu` and do not run on another CPU, with their places in
-    /// the runqueue.
+    /// Returns the runnable tasks that may run on `cpu` and do not run on another CPU, with their
+    /// places in the runqueue.
     fn eligible(&self, cpu: CpuId) -> impl Iterator<Item = (TaskId, i64)> + '_ {
         let prev = self.cpus[cpu.index()].current;
         self.run_queue

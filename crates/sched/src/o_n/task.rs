@@ -73,7 +73,7 @@ impl Default for Task {
 }
 
 impl Task {
-    /// The part of its goodness that is the same on all CPUs.
+    /// Returns the part of its goodness that is the same on all CPUs.
     #[inline]
     pub(super) fn weight(&self, version: &Version) -> i32 {
         if self.yielded {

@@ -28,7 +28,7 @@ fn bench(version: Version, cpus: u32) -> Bench {
     }
 }
 
-/// An idle CPU 0 with a task for each nice value, all waiting in the runqueue.
+/// Returns an idle CPU 0 with a task for each nice value, all waiting in the runqueue.
 fn waiting(version: Version, nices: &[i32]) -> Bench {
     let mut bench = bench(version, 1);
     for &nice in nices {
@@ -132,7 +132,7 @@ impl Bench {
         self.sched.run_queue.iter().collect()
     }
 
-    /// The switches on `cpu`: ms, next task.
+    /// Returns the switches on `cpu`: ms, next task.
     fn on(&self, cpu: u32) -> Vec<(u64, TaskId)> {
         self.switches
             .iter()

@@ -126,9 +126,9 @@ impl OrderN {
         platform.resched(cpu);
     }
 
-    /// The amount by which `p` is better on `cpu` than the task that runs there. The running task
-    /// always has the bonuses for the CPU and for its address space: coming from another CPU, `p`
-    /// must be ahead by more than 16.
+    /// Returns the amount by which `p` is better on `cpu` than the task that runs there. The
+    /// running task always has the bonuses for the CPU and for its address space: coming from
+    /// another CPU, `p` must be ahead by more than 16.
     fn preemption_goodness(&self, current: TaskId, p: TaskId, cpu: CpuId) -> i32 {
         let mm = self.cpus[cpu.index()].active_mm;
         self.goodness(&self.run_queue[p], cpu, mm)

@@ -9,7 +9,7 @@ use schedlab_core::{
 };
 
 impl<F: FairClass6> Core6<F> {
-    /// The tunables of the limit on real-time tasks (before 6.12) and deadline tasks.
+    /// Returns the tunables of the limit on real-time tasks (before 6.12) and deadline tasks.
     pub(super) fn limit_tunables(&self) -> [Tunable; 2] {
         let (runtime_us, period_us) = self.deadline.limit_us();
         let max = i64::from(i32::MAX);

@@ -89,7 +89,7 @@ pub trait FairClass6 {
 
     // ---- running ----
 
-    /// `pick_task`: the next task on `cpu`, if any is queued. Nothing is switched.
+    /// `pick_task`: returns the next task on `cpu`, if any is queued. Nothing is switched.
     fn pick_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
 
     /// [`pick_task`](FairClass6::pick_task); if no task is queued, balances (`newidle_balance`).
@@ -149,7 +149,7 @@ pub trait FairClass6 {
 
     // ---- CPUs ----
 
-    /// The CPU of a new task without a parent.
+    /// Returns the CPU of a new task without a parent.
     fn emptiest_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId;
 
     /// `select_task_rq` at a fork by a task on `cpu`.
@@ -215,7 +215,7 @@ pub trait FairClass6 {
     /// whether [`periodic_balance`](FairClass6::periodic_balance) must follow.
     fn is_balance_due(&self, platform: &Platform, cpu: CpuId) -> bool;
 
-    /// `sched_balance_softirq`.
+    /// Implements `sched_balance_softirq`.
     fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
     /// `active_load_balance_cpu_stop`: the stopper of `cpu` runs.
@@ -312,16 +312,17 @@ pub trait FairClass6 {
     /// the others (since 6.12).
     fn has_fair_server(&self) -> bool;
 
-    /// The class's tunables.
+    /// Returns the class's tunables.
     fn tunables(&self) -> Vec<Tunable>;
 
     /// Writes a tunable; name and range have been checked.
     fn set_tunable(&mut self, name: &str, value: i64);
 
-    /// The promises for fair tasks.
+    /// Returns the promises for fair tasks.
     fn promises(&self, load: &Load) -> Promises;
 
-    /// The decision rules of the class: the rules of picking and preempting, and the others.
+    /// Returns the decision rules of the class: the rules of picking and preempting, and the
+    /// others.
     fn rules(&self) -> [&'static [RuleDoc]; 2];
 
     /// Adds the candidates from which the class would choose on `cpu` now.

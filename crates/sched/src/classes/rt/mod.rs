@@ -153,7 +153,7 @@ pub struct RealTime {
 }
 
 impl RealTime {
-    /// The initial state: no real-time task anywhere except the sleeping migration threads.
+    /// Creates the initial state: no real-time task anywhere except the sleeping migration threads.
     pub fn new(version: RtVersion, cpus: u32, hz: u32) -> RealTime {
         let bandwidth = Bandwidth::default();
         let rq = RtRq {
@@ -200,7 +200,7 @@ impl RealTime {
         self.tasks[pid.index()] = RtTask { time_slice: time_slice.max(1), ..RtTask::default() };
     }
 
-    /// The tasks on the queue of `cpu`, including the running one, in the order of 2.6.24's
+    /// Returns the tasks on the queue of `cpu`, including the running one, in the order of 2.6.24's
     /// balancing: the most urgent priority first, each list from its tail.
     pub fn from_tails(&self, cpu: CpuId) -> impl Iterator<Item = Pid> + '_ {
         self.rqs[cpu.index()].queue.iter_from_tails(&self.links)

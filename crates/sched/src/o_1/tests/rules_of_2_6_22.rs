@@ -264,8 +264,8 @@ fn realtime_tasks_wake_without_the_estimator() {
 
 // Balancing.
 
-/// The result that CPU 0 finds, as an idle CPU, given the number of tasks and the total weight on
-/// each CPU.
+/// Returns the result that CPU 0 finds, as an idle CPU, given the number of tasks and the total
+/// weight on each CPU.
 fn find(loads: &[(u32, u64)]) -> Option<(u32, u64)> {
     let mut rig = rig(loads.len() as u32);
     for (cpu, &(tasks, weight)) in (0..).zip(loads) {
