@@ -384,6 +384,7 @@ Examples:
   schedlab list cfs                                one, in all its releases, with its tunables
   schedlab list --format json                      for programs
   schedlab list --machines                         the available machines
+  schedlab list --kernels                          kernels of distributions, for --scheduler
   schedlab list cfs --machine z800-2x6             its scheduling domains on one machine")]
 pub struct ListArgs {
     /// Schedulers to show, e.g. o_1 or cfs@2.6.24 [default: all]
@@ -395,6 +396,10 @@ pub struct ListArgs {
     /// Show the machines that come with the program instead
     #[arg(long, conflicts_with_all = ["schedulers", "machine", "format"])]
     pub machines: bool,
+    /// Show the kernels of distributions that --scheduler accepts instead, with the scheduler,
+    /// HZ and preemption model of each, and what is not known about it
+    #[arg(long, conflicts_with_all = ["schedulers", "machine", "format", "machines"])]
+    pub kernels: bool,
     /// Show the scheduling domains that the schedulers build on this machine instead: a preset,
     /// flat-N, or a file
     #[arg(short, long, value_name = "NAME|FILE", conflicts_with = "format")]

@@ -70,6 +70,7 @@ mod config;
 mod error;
 pub mod experiment;
 pub mod explain;
+pub mod kernels;
 pub mod machines;
 pub mod page;
 pub mod parallel;

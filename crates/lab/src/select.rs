@@ -2,6 +2,7 @@
 
 pub use crate::choice::{Choice, Chosen, Needs};
 pub use crate::error::UnknownScheduler;
+use crate::kernels;
 use crate::scheduler_names::{whole_names, with_settings};
 use crate::scx::{policy, spec};
 use crate::settings::Setting;
@@ -64,8 +65,13 @@ fn find_among(name: &str, own: &[Choice]) -> Result<Choice, UnknownScheduler> {
 }
 
 /// The scheduler of a kernel release: `eevdf@6.18` for `6.18.3-lab`. Of the implemented releases,
-/// the nearest is taken.
+/// the nearest is taken. For kernels of distributions that differ from their series, such as
+/// `4.18.0-348.el8`, that of the distribution is taken.
 pub fn of_kernel(release: &str) -> Option<String> {
+    let release = kernels::series_of_release(release);
+    if let Ok(choice) = find(&format!("cfs@{release}")) {
+        return Some(choice.to_string());
+    }
     let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
     let numbers: Vec<u32> =
         release[..end].split('.').map_while(|number| number.parse().ok()).collect();
@@ -142,8 +148,9 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
 }
 
 /// Returns the schedulers that `names` select, each once, in the order in which they are named. A
-/// name is a scheduler with or without a release, `main`, `linux`, `textbook` or `all`. Schedulers
-/// with different settings count as different.
+/// name is a scheduler with or without a release, a kernel (`ubuntu 24.04`, `6.8.0-45-generic`,
+/// `host`: see [`kernels`]), `main`, `linux`, `textbook` or `all`. Schedulers with different
+/// settings count as different.
 ///
 /// # Errors
 /// The first name that is unknown.
@@ -174,6 +181,13 @@ pub fn choose_among(
     for name in whole_names(names) {
         if spec::is_spec(&name) {
             let (choice, set) = policy::choose(&name).map_err(UnknownScheduler)?;
+            add(choice, true, &set);
+            continue;
+        }
+        if own.iter().all(|choice| choice.entry.name != name.trim())
+            && let Some(kernel) = kernels::find(&name)?
+        {
+            let Chosen { choice, set, .. } = kernel.chosen();
             add(choice, true, &set);
             continue;
         }
