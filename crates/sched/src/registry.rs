@@ -16,6 +16,7 @@ pub static ALL: &[&Entry] = &[
     &crate::cfs::INTERACTIVE,
     &crate::bfs::ENTRY,
     &crate::eevdf::ENTRY,
+    &crate::eevdf::bore::ENTRY,
     &crate::textbook::FCFS,
     &crate::textbook::SJF,
     &crate::textbook::SRTF,

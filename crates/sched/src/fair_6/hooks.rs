@@ -40,8 +40,19 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         self.init_load_avg(pid);
     }
 
+    fn has_child(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        child: Pid,
+        parent: Option<Pid>,
+    ) {
+        R::has_child(self, rqs, platform, child, parent);
+    }
+
     fn task_dead(&mut self, pid: Pid) {
         self.tasks[pid.index()].dead = true;
+        R::died(self, pid);
     }
 
     #[inline]
@@ -51,6 +62,11 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     fn reap(&mut self, pid: Pid) {
         self.release(pid);
+        R::reaped(self, pid);
+    }
+
+    fn waits_for_futex(&mut self, pid: Pid) {
+        R::waits_for_futex(self, pid);
     }
 
     #[inline]
@@ -138,7 +154,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
-        if rqs.nr_running[rqs.cpu_of(pid).index()] > 1 {
+        if rqs.nr_running[rqs.cpu_of(pid).index()] > 1 || R::yields_alone(self) {
             R::yield_fair(self, rqs, platform, pid);
         }
     }
@@ -179,6 +195,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         if !rqs.thread(pid).on_rq {
             R::comes_asleep(self, pid);
         }
+        R::joins_class(self, pid);
     }
 
     fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool {
@@ -429,6 +446,10 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             "no_hz" => self.no_hz = value != 0,
             _ => R::set_tunable(self, name, value),
         }
+    }
+
+    fn tunable_written(&mut self, rqs: &mut Rqs, platform: &mut Platform, name: &str) {
+        R::tunable_written(self, rqs, platform, name);
     }
 
     fn promises(&self, load: &Load) -> Promises {
