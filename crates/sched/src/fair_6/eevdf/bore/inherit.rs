@@ -47,14 +47,19 @@ impl Fair<EarliestDeadline> {
         };
         self.rule.bursts.make_room(child);
         let space = |task: Pid| rqs.settings[task.index()].address_space;
-        let is_thread = parent.is_some_and(|parent| space(parent) == space(child))
-            && space(child) != TaskAttr::NO_ADDRESS_SPACE;
+        let is_kernel_thread = space(child) == TaskAttr::NO_ADDRESS_SPACE;
+        let is_thread =
+            !is_kernel_thread && parent.is_some_and(|parent| space(parent) == space(child));
         let parent = parent.unwrap_or(ROOT);
         let mut row = Burst { stop_update: false, ..self.rule.bursts.of(parent) };
+        *self.rule.bursts.row(child) = row;
+        self.set_bore_weight(rqs, platform, child);
+        // Its first load average is that of its parent's score.
+        let e = self.se_of(child);
+        self.info[e].avg.load_avg = u64::from(self.se[e].weight);
         if bore.is_on && rqs.thread(child).class == ClassId::Fair {
             let inherited = self.inherited(&bore, rqs, platform.now_ns(), parent, is_thread);
             let prev_penalty = row.prev_penalty.max(inherited);
-            let is_kernel_thread = space(child) == TaskAttr::NO_ADDRESS_SPACE;
             row = Burst {
                 time_ns: 0,
                 curr_penalty: 0,
