@@ -95,12 +95,12 @@ impl CfsRq {
     }
 
     /// Changes the entity's weight from `old` to `new`, and with it its load average and the
-    /// queue's. `queued`: it is queued here.
-    fn reweight(&mut self, info: &mut Info, queued: bool, old: u64, new: u64) {
+    /// queue's.
+    fn reweight(&mut self, info: &mut Info, old: u64, new: u64) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
         // An entity that is attached nowhere has nothing to take along. (At time 0 that cannot be
         // distinguished. Groups' entities take along their averages in any case.)
-        let attached = queued || avg.last_update_time != 0 || info.my_q.is_some();
+        let attached = avg.last_update_time != 0 || info.my_q.is_some();
         if attached {
             queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
             queue.load_sum =
@@ -283,9 +283,7 @@ impl<R: PickRule> Fair<R> {
         }
         let info = &mut self.info[e];
         let q = info.cfs_rq;
-        let entity = &self.se[e];
-        let old = u64::from(entity.weight);
-        self.cfs_rqs[q].reweight(info, entity.on_rq, old, unscaled(weight));
+        self.cfs_rqs[q].reweight(info, u64::from(self.se[e].weight), unscaled(weight));
         self.invalidate(q);
     }
 
@@ -311,9 +309,8 @@ impl<R: PickRule> Fair<R> {
                 util => cap.min(util * measure / (queue.load_avg + 1)),
             };
         }
-        // The rules of picking may have changed its weight since its load was computed.
-        let load_avg = if info.avg.load_avg == 0 { weight } else { info.avg.load_avg };
-        info.avg = Average { load_avg, util_avg: util, runnable_avg: util, ..Average::default() };
+        info.avg =
+            Average { load_avg: weight, util_avg: util, runnable_avg: util, ..Average::default() };
     }
 
     /// `remove_entity_load_avg`: the task of `e` has left its queue without being queued. Its
