@@ -304,8 +304,9 @@ impl<R: PickRule> Fair<R> {
                 util => cap.min(util * measure / (queue.load_avg + 1)),
             };
         }
-        info.avg =
-            Average { load_avg: weight, util_avg: util, runnable_avg: util, ..Average::default() };
+        // The rules of picking may have changed its weight since its load was computed.
+        let load_avg = if info.avg.load_avg == 0 { weight } else { info.avg.load_avg };
+        info.avg = Average { load_avg, util_avg: util, runnable_avg: util, ..Average::default() };
     }
 
     /// `remove_entity_load_avg`: the task of `e` has left its queue without being queued. Its

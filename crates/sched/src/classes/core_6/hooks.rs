@@ -306,7 +306,6 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             self.deadline.leave(platform, pid);
         }
         self.fair.task_dead(pid);
-        self.fair.task_switched_away(&self.core, pid);
     }
 
     fn reap(&mut self, _platform: &mut Platform, task: TaskId, _parent: Option<TaskId>) {
