@@ -31,6 +31,8 @@ fn known_to_disagree() -> BTreeSet<String> {
 const FILES: [(&str, usize); 15] = [
     ("bfs", 91),
     ("bfs316", 91),
+    ("bore", 53),
+    ("bore673", 49),
     ("cfs", 236),
     ("cfs61", 97),
     ("deadline", 17),

@@ -85,9 +85,7 @@ impl Fair<EarliestDeadline> {
             } else if initial {
                 request >>= 1;
             }
-        } else if initial
-            && features.place_deadline_initial
-            && self.version.first_request_is_half()
+        } else if initial && features.place_deadline_initial && self.version.first_request_is_half()
         {
             request /= 2;
         }

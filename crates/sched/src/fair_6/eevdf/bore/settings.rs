@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn the_base_slice_is_a_number_of_ticks() {
-        for (hz, slice) in [(1000, 2_000_000), (300, 3_333_333), (250, 4_000_000), (100, 10_000_000)]
+        for (hz, slice) in
+            [(1000, 2_000_000), (300, 3_333_333), (250, 4_000_000), (100, 10_000_000)]
         {
             assert_eq!(Settings::new(Patch::V6_5_9, hz).base_slice(), slice, "HZ {hz}");
         }
