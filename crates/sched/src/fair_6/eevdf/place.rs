@@ -54,8 +54,8 @@ impl Fair<EarliestDeadline> {
     }
 
     /// `place_entity`: the position at which `e` enters the queue. Its lag is inflated, so that it
-    /// is the old lag again after the entity has entered and thereby moved V. `initial`: its request
-    /// may be half as long as others.
+    /// is the old lag again after the entity has entered and thereby moved V. `initial`: its
+    /// request may be half as long as others.
     pub(super) fn place_entity(&mut self, q: CfsRqId, e: EntityId, initial: bool) {
         let queue = &self.cfs_rqs[q];
         let info = &mut self.info[e];

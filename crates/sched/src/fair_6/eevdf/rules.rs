@@ -30,7 +30,7 @@ schedlab_core::define_rules! {
         125 HRTICK_OVER Preempt "hrtick_over":
             "The hrtick fired: the request of the current task has been served.";
         129 SMALLER_PENALTY Preempt "smaller_penalty":
-            "BORE 6.7.3: the bursts of the woken task are shorter than those of the current one \
+            "BORE 6.7.3: the woken task has a smaller penalty for its bursts than the current one \
              (PREEMPT_SHORT_BORE): it preempts.";
         130 IDLE_GIVES_WAY Preempt "idle_policy_gives_way":
             "The current entity is SCHED_IDLE and the woken one is not: it preempts.";

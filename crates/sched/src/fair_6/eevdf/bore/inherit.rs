@@ -1,4 +1,4 @@
-//! What a new task inherits: its parent's history or, if that is larger, an average over its
+//! The inheritance of a new task: its parent's history or, if that is larger, an average over its
 //! relatives, which is computed once in a while and kept by one of them.
 //!
 //! A new thread inherits from the other threads of its process. A new process inherits from the
@@ -28,7 +28,7 @@ enum Relatives {
     Threads,
     /// The children of its parent.
     Children,
-    /// What has become of the children of the hub.
+    /// The ends of the chains that begin with the children of the hub.
     Descendants,
 }
 

@@ -7,7 +7,7 @@ use schedlab_core::Tunable;
 /// The largest `min_base_slice_ns` that can be set here.
 const MIN_BASE_SLICE_MAX_NS: i64 = 1_000_000_000;
 
-/// How much a child inherits, and from which relatives: `sched_burst_inherit_type`.
+/// Source of the history that a child inherits: `sched_burst_inherit_type`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inherit {
     /// 0: nothing beyond its parent's history.

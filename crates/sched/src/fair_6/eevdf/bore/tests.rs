@@ -60,7 +60,7 @@ fn a_process_inherits_from_the_hub_and_a_thread_from_its_process() {
         bench.reschedule();
         bench.run_until(50 * MS + 1);
         let early = fork(&mut bench, hog, 1);
-        // The caches of the root are still those of time 0.
+        // The caches of the root were filled at time 0.
         assert_eq!(burst(&bench, early).penalty, 0, "{patch:?}");
         let thread = fork(&mut bench, hog, 0);
         assert_eq!(burst(&bench, thread).penalty, 0, "{patch:?}");
