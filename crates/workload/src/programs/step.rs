@@ -107,7 +107,8 @@ pub enum Step {
     ForkScript {
         /// Index of the script.
         script: u32,
-        /// Whether the new task is a thread in the process of the caller: it shares the address space.
+        /// Whether the new task is a thread in the process of the caller, with which it shares the
+        /// address space.
         thread: bool,
     },
     /// `execve(2)`: spends its cost, and the scheduler may choose another CPU. The program itself

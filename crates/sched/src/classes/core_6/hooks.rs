@@ -305,6 +305,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         if self.class_of(pid) == ClassId::Deadline {
             self.deadline.leave(platform, pid);
         }
+        // Its averages stay on its queue: no CPU switches away from it.
         self.fair.task_dead(pid);
     }
 
