@@ -93,6 +93,10 @@ impl Waker {
 pub enum BlockReason {
     /// `TASK_INTERRUPTIBLE`: an ordinary sleep.
     Interruptible,
+    /// `TASK_INTERRUPTIBLE` in `futex(2)`: a wait for a lock, a condition and the like. The machine
+    /// reports it to observers as [`Interruptible`](BlockReason::Interruptible); only schedulers
+    /// that treat such waits in their own way tell them apart.
+    Futex,
     /// `TASK_UNINTERRUPTIBLE`: a wait for a disk or similar.
     Uninterruptible,
     /// `TASK_STOPPED`: stopped by job control.

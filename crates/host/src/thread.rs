@@ -526,7 +526,7 @@ impl Thread {
                     rustix::thread::sched_yield();
                     self.burner.catch_up();
                 }
-                Instr::Fork { program } => self.fork(program)?,
+                Instr::Fork { program, .. } => self.fork(program)?,
                 // Refused before the run.
                 Instr::Exec | Instr::Io { .. } | Instr::Park | Instr::Unpark { .. } => {
                     return Err(Stop::Failed(format!(

@@ -350,7 +350,7 @@ impl Scene {
                 }
                 row.woken_ns = None;
                 let doing = match reason {
-                    BlockReason::Interruptible => Doing::Sleeping,
+                    BlockReason::Interruptible | BlockReason::Futex => Doing::Sleeping,
                     BlockReason::Uninterruptible => Doing::Uninterruptible,
                     BlockReason::Stopped => Doing::Stopped,
                     BlockReason::Dead => Doing::Ended,

@@ -20,6 +20,7 @@ pub static ALL: &[&Entry] = &[
     &crate::project_c::PDS,
     &crate::muqss::ENTRY,
     &crate::eevdf::ENTRY,
+    &crate::eevdf::bore::ENTRY,
     &crate::textbook::FCFS,
     &crate::textbook::SJF,
     &crate::textbook::SRTF,

@@ -334,7 +334,7 @@ impl<S: Sink> Observer for Recorder<S> {
             Event::Blocked { task, cpu, reason } => {
                 self.set_runnable(task, false);
                 self.row(task).leaves = match reason {
-                    BlockReason::Interruptible => State::Interruptible,
+                    BlockReason::Interruptible | BlockReason::Futex => State::Interruptible,
                     BlockReason::Uninterruptible => State::Uninterruptible,
                     BlockReason::Stopped => State::Stopped,
                     BlockReason::Dead => State::Zombie,

@@ -309,7 +309,9 @@ impl ThreadNames {
         let events = model.tasks.iter().flat_map(|task| &task.phases).flat_map(|p| &p.events);
         let forks: HashSet<&str> = events
             .filter_map(|event| match &event.action {
-                crate::model::Action::Fork(key) => Some(key.as_str()),
+                crate::model::Action::Fork(key) | crate::model::Action::Thread(key) => {
+                    Some(key.as_str())
+                }
                 _ => None,
             })
             .collect();

@@ -17,7 +17,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             TaskState::New if signal == Signals::KILL => self.kill_unborn(task),
             TaskState::Running => {
                 if let Some(sleep) = self.pending_sleep(task) {
-                    if sleep.reason != BlockReason::Interruptible {
+                    if !matches!(sleep.reason, BlockReason::Interruptible | BlockReason::Futex) {
                         return;
                     }
                     let _ = self.take_sleep(task);

@@ -341,11 +341,15 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.enter_kernel(cpu);
         self.scheduler.block(&mut self.platform, cpu, task, reason);
         self.charge(cpu, Work::Block, cpu);
+        let reason = match reason {
+            BlockReason::Futex => BlockReason::Interruptible,
+            reason => reason,
+        };
         self.observer.on(self.now_ns, Event::Blocked { task, cpu, reason });
         self.apply_requests();
         self.platform.resched(cpu);
         self.tasks[task.index()].state = match reason {
-            BlockReason::Interruptible => TaskState::Interruptible,
+            BlockReason::Interruptible | BlockReason::Futex => TaskState::Interruptible,
             BlockReason::Uninterruptible => TaskState::Uninterruptible,
             BlockReason::Stopped => {
                 self.held += 1;

@@ -20,7 +20,7 @@ impl IntervalEnd {
     pub fn code(self) -> u8 {
         match self {
             IntervalEnd::Runnable => 0,
-            IntervalEnd::Blocked(BlockReason::Interruptible) => 1,
+            IntervalEnd::Blocked(BlockReason::Interruptible | BlockReason::Futex) => 1,
             IntervalEnd::Blocked(BlockReason::Uninterruptible) => 2,
             IntervalEnd::Blocked(BlockReason::Stopped) => 3,
             IntervalEnd::Blocked(BlockReason::Dead) => 4,

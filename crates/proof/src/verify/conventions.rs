@@ -61,8 +61,8 @@ pub fn of(file: &GoldenFile) -> Provenance {
             known.conventions.set(name).expect("a test parses the table");
         }
         known.ignored.extend(entry.ignored.iter().cloned());
-        let unsaid =
-            |(name, _): &(&String, &i64)| file.tunables.iter().all(|(other, _)| other != *name);
+        let said = || file.tunables.iter().chain(&file.settings);
+        let unsaid = |(name, _): &(&String, &i64)| said().all(|(other, _)| other != *name);
         let more = entry.tunables.iter().filter(unsaid);
         known.tunables.extend(more.map(|(name, value)| (name.clone(), *value)));
         if let Some(name) = &entry.group_scheduling {

@@ -203,6 +203,9 @@ impl<R: PickRule> Fair<R> {
                 self.util_est_update(task);
             }
         }
+        if how.sleep {
+            R::goes_to_sleep(self, rqs, platform, task);
+        }
         let left = self.dequeue_entities(rqs, platform, e, how);
         if how.sleep && late {
             self.util_est_update(task);

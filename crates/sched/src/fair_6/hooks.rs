@@ -41,8 +41,19 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         self.attach_new(now_ns, pid);
     }
 
+    fn has_child(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        child: Pid,
+        parent: Option<Pid>,
+    ) {
+        R::has_child(self, rqs, platform, child, parent);
+    }
+
     fn task_dead(&mut self, pid: Pid) {
         self.tasks[pid.index()].dead = true;
+        R::died(self, pid);
     }
 
     #[inline]
@@ -52,6 +63,11 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     fn reap(&mut self, pid: Pid) {
         self.release(pid);
+        R::reaped(self, pid);
+    }
+
+    fn waits_for_futex(&mut self, pid: Pid) {
+        R::waits_for_futex(self, pid);
     }
 
     #[inline]
@@ -139,7 +155,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
-        if rqs.nr_running[rqs.cpu_of(pid).index()] > 1 {
+        if rqs.nr_running[rqs.cpu_of(pid).index()] > 1 || R::yields_alone(self) {
             R::yield_fair(self, rqs, platform, pid);
         }
     }
@@ -180,6 +196,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         if !rqs.thread(pid).on_rq {
             R::comes_asleep(self, pid);
         }
+        R::joins_class(self, pid);
     }
 
     fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool {
@@ -453,6 +470,10 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             "jiffies" => self.set_jiffies(value),
             _ => R::set_tunable(self, name, value),
         }
+    }
+
+    fn tunable_written(&mut self, rqs: &mut Rqs, platform: &mut Platform, name: &str) {
+        R::tunable_written(self, rqs, platform, name);
     }
 
     fn promises(&self, load: &Load) -> Promises {

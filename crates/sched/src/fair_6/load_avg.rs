@@ -126,23 +126,19 @@ impl CfsRq {
     /// queue's.
     fn reweight(&mut self, info: &mut Info, old: u64, new: u64, sums: Sums) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
-        // An entity that is attached nowhere has nothing to take along. (At time 0 that cannot be
-        // distinguished. Groups' entities take along their averages in any case.)
-        let attached = avg.last_update_time != 0 || info.my_q.is_some();
-        if attached {
-            queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
-            queue.load_sum = match sums {
-                Sums::FollowAverages => queue.load_avg * avg.divider(),
-                Sums::HaveLimits => {
-                    raise(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg)
-                }
-            };
-        }
+        // An entity that has migrated and is not attached yet has averages of its old queue. It is
+        // not distinguished: only a task started at time 0 looks like one when it is reweighted,
+        // and it is attached.
+        queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
+        queue.load_sum = match sums {
+            Sums::FollowAverages => queue.load_avg * avg.divider(),
+            Sums::HaveLimits => {
+                raise(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg)
+            }
+        };
         avg.load_avg = new * avg.load_sum / avg.divider();
-        if attached {
-            queue.load_avg += avg.load_avg;
-            queue.load_sum += new * avg.load_sum;
-        }
+        queue.load_avg += avg.load_avg;
+        queue.load_sum += new * avg.load_sum;
     }
 }
 
@@ -375,8 +371,9 @@ impl<R: PickRule> Fair<R> {
                 util => cap.min(util * measure / (queue.load_avg + 1)),
             };
         }
-        info.avg =
-            Average { load_avg: weight, util_avg: util, runnable_avg: util, ..Average::default() };
+        // The rules of picking may have changed its weight since its load was computed.
+        let load_avg = if info.avg.load_avg == 0 { weight } else { info.avg.load_avg };
+        info.avg = Average { load_avg, util_avg: util, runnable_avg: util, ..Average::default() };
     }
 
     /// `attach_entity_cfs_rq`: the new `task`, which is not queued yet, joins the load of its queue

@@ -176,7 +176,9 @@ impl Scheduler for O1 {
         // It stays queued, and counts as running, until `schedule()`.
         let p = self.tasks.pid(task);
         self.tasks[p].state = match reason {
-            BlockReason::Interruptible | BlockReason::Stopped => State::Interruptible,
+            BlockReason::Interruptible | BlockReason::Futex | BlockReason::Stopped => {
+                State::Interruptible
+            }
             BlockReason::Uninterruptible => State::Uninterruptible,
             BlockReason::Dead => State::Dead,
         };

@@ -56,7 +56,7 @@ impl Kernel {
             Step::Barrier(_) | Step::Open(_) => costs.futex_ns,
             Step::TryLock(_) => costs.try_lock_ns,
             Step::Timer { .. } => costs.clock_ns,
-            Step::Fork(_) | Step::ForkScript(_) => costs.fork_ns,
+            Step::Fork(_) | Step::ForkScript { .. } => costs.fork_ns,
             Step::Exec => costs.exec_ns,
             Step::Yield => costs.yield_ns,
             Step::FileWrite(_) => self.chunk_cpu_ns(),

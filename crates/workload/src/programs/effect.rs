@@ -271,7 +271,7 @@ impl Kernel {
                 self.forking = Some(PendingFork::Program(spawn, attr.clone()));
                 return op(Op::Fork { attr: Box::new(attr), inherits: false, delay_ns: 0 });
             }
-            Step::ForkScript(script) => {
+            Step::ForkScript { script, thread } => {
                 let space = this.attr.address_space;
                 if self.tasks.len() >= THREADS_MAX {
                     let reason = Reason::TooManyThreads { most: THREADS_MAX };
@@ -279,7 +279,8 @@ impl Kernel {
                 }
                 let delay_ns = self.scripts.scripts[script as usize].delay_ns;
                 let mut attr = self.script_attr(script);
-                if self.conventions.address_spaces == AddressSpaces::PerTask {
+                // A process that is forked has the memory of its parent only where the file says so.
+                if thread || self.conventions.address_spaces == AddressSpaces::PerTask {
                     attr.address_space = space;
                 }
                 let start_ns = now_ns.saturating_add(delay_ns);
@@ -436,7 +437,7 @@ impl Kernel {
         match order {
             Order::Wake { task, sync } => Op::Wake { task: TaskId(task), sync },
             Order::Attr { task } => Op::SetAttr { task: TaskId(task), attr: self.effective(task) },
-            Order::Block => Op::Block { reason: BlockReason::Interruptible },
+            Order::Block { reason } => Op::Block { reason },
         }
     }
 }

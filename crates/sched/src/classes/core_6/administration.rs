@@ -175,6 +175,7 @@ impl<F: FairClass6> Core6<F> {
             return Ok(());
         }
         self.fair.set_tunable(name, value);
+        self.fair.tunable_written(&mut self.core, platform, name);
         Ok(())
     }
 }

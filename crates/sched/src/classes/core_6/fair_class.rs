@@ -37,6 +37,23 @@ pub trait FairClass6 {
     /// averages.
     fn wake_up_new(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid);
 
+    /// `parent` (`None`: no task) has forked `child`, of any class, which has its attributes. By
+    /// default that has no effect.
+    fn has_child(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        child: Pid,
+        parent: Option<Pid>,
+    ) {
+        let _ = (rqs, platform, child, parent);
+    }
+
+    /// The running `pid` is about to sleep in a wait for a futex. By default that has no effect.
+    fn waits_for_futex(&mut self, pid: Pid) {
+        let _ = pid;
+    }
+
     /// `pid` exits.
     fn task_dead(&mut self, pid: Pid);
 
@@ -317,6 +334,11 @@ pub trait FairClass6 {
 
     /// Writes a tunable; name and range have been checked.
     fn set_tunable(&mut self, name: &str, value: i64);
+
+    /// The tunable `name` has been written. Does what follows for the tasks. By default nothing.
+    fn tunable_written(&mut self, rqs: &mut Rqs, platform: &mut Platform, name: &str) {
+        let _ = (rqs, platform, name);
+    }
 
     /// Returns the promises for fair tasks.
     fn promises(&self, load: &Load) -> Promises;

@@ -53,6 +53,11 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         let known = self.fair.has_group(attr.group);
         self.fair.thread_born(pid, if known { attr.group } else { GroupId::ROOT }, cpu);
         self.set_params(platform, pid, &sched);
+        let forker = match parent {
+            Parent::External => None,
+            Parent::Task { task, .. } => Some(self.core.pid(task)),
+        };
+        self.fair.has_child(&mut self.core, platform, pid, forker);
         self.fair.task_fork(&mut self.core, platform, pid);
         if let Parent::Task { task, .. } = parent {
             self.fair.inherit(pid, self.core.pid(task));
@@ -89,6 +94,9 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
         self.core.thread_mut(pid).runnable = false;
+        if reason == BlockReason::Futex {
+            self.fair.waits_for_futex(pid);
+        }
         let special = matches!(reason, BlockReason::Stopped | BlockReason::Dead);
         self.deactivate(platform, pid, if special { Dequeue::Special } else { Dequeue::Sleep });
         if reason == BlockReason::Dead {

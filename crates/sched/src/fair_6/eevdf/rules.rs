@@ -29,6 +29,9 @@ schedlab_core::define_rules! {
             "No entity seems eligible: the leftmost entity of the tree runs.";
         125 HRTICK_OVER Preempt "hrtick_over":
             "The hrtick fired: the request of the current task has been served.";
+        129 SMALLER_PENALTY Preempt "smaller_penalty":
+            "BORE 6.7.3: the woken task has a smaller penalty for its bursts than the current one \
+             (PREEMPT_SHORT_BORE): it preempts.";
         130 IDLE_GIVES_WAY Preempt "idle_policy_gives_way":
             "The current entity is SCHED_IDLE and the woken one is not: it preempts.";
         131 CURR_NOT_ELIGIBLE Preempt "current_not_eligible":
@@ -87,7 +90,11 @@ impl Fair<EarliestDeadline> {
             Tier::NotEligible
         } else if queue.next == Some(e) && self.next_buddy_counts() {
             Tier::NextBuddy
-        } else if queue.curr == Some(e) && self.protection_counts() && self.is_protected(e) {
+        } else if queue.curr == Some(e)
+            && self.protection_counts()
+            && self.is_protected(e)
+            && !self.leaves_for_futex(e)
+        {
             Tier::ProtectedCurr
         } else {
             Tier::Eligible
@@ -129,6 +136,10 @@ impl Fair<EarliestDeadline> {
         if entity.sched_delayed {
             candidate = candidate.with("sched_delayed", 1);
         }
+        if let (Some(bore), Some(task)) = (&self.tunables.bore, info.task) {
+            let score = bore.score(self.rule.bursts.of(task).penalty);
+            candidate = candidate.with("burst_score", i64::from(score));
+        }
         candidate
     }
 
@@ -145,6 +156,9 @@ impl Fair<EarliestDeadline> {
     ) -> Rule {
         if !wins && picked_by == PROTECTED {
             return CURR_PROTECTED;
+        }
+        if picked_by == SMALLER_PENALTY {
+            return SMALLER_PENALTY;
         }
         if wins && short {
             return PREEMPT_SHORT;

@@ -34,7 +34,8 @@ impl Fair<EarliestDeadline> {
         let now_ns = platform.now_ns();
         let info = &mut self.info[c];
         info.exec_start += delta_ns;
-        if info.task.is_some() {
+        let task = info.task;
+        if task.is_some() {
             self.exec_clock[queue.cpu.index()] += delta_ns;
         }
         let entity = &mut self.se[c];
@@ -51,6 +52,11 @@ impl Fair<EarliestDeadline> {
         let (cpu, alone) = (queue.cpu, queue.nr_queued == 1);
         if self.limits.is_used() && !self.limits.account(platform, q, now_ns, delta_ns) {
             rqs.resched_curr(platform, cpu);
+        }
+        if self.tunables.bore.is_some()
+            && let Some(task) = task
+        {
+            self.count_burst(rqs, platform, task, delta_ns);
         }
         if alone {
             return;

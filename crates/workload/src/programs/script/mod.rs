@@ -158,6 +158,8 @@ pub enum Instr {
     Fork {
         /// Index in [`Scripts::scripts`].
         program: u32,
+        /// Whether it shares the address space of the running task.
+        thread: bool,
     },
     /// `execve(2)`.
     Exec,
@@ -365,7 +367,7 @@ impl Scripts {
             Instr::SemPost { semaphore } | Instr::SemWait { semaphore } => {
                 within(semaphore, self.semaphores.len())
             }
-            Instr::Fork { program } => within(program, self.scripts.len()),
+            Instr::Fork { program, .. } => within(program, self.scripts.len()),
             Instr::Io { disk, .. } => disk < self.disks,
             Instr::Round
             | Instr::Exit
