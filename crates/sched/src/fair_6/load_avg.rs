@@ -126,6 +126,10 @@ impl CfsRq {
     /// queue's.
     fn reweight(&mut self, info: &mut Info, old: u64, new: u64, sums: Sums) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
+        if avg.load_avg == 0 && avg.load_sum == 0 {
+            // It is new, and on no queue yet.
+            return;
+        }
         // An entity that has migrated and is not attached yet has averages of its old queue. It is
         // not distinguished: only a task started at time 0 looks like one when it is reweighted,
         // and it is attached.
