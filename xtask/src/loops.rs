@@ -10,7 +10,7 @@ const FUNCTION: &str = "run_instant";
 /// Maximum number of copies.
 pub const COPIES_MAX: usize = 6;
 
-/// Number of copies in an ELF file.
+/// Returns the number of copies in an ELF file.
 pub fn copies(bytes: &[u8]) -> Result<usize, String> {
     let names = functions(bytes).ok_or("not a 64-bit little-endian ELF file, or a damaged one")?;
     if names.is_empty() {
@@ -82,7 +82,7 @@ fn content<'a>(bytes: &'a [u8], header: &[u8]) -> Option<&'a [u8]> {
     bytes.get(start..)?.get(..size)
 }
 
-/// Little-endian number of `size` bytes at `at`.
+/// Returns the little-endian number of `size` bytes at `at`.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     let bytes = bytes.get(at..)?.get(..size)?;
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))

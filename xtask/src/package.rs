@@ -75,7 +75,7 @@ fn unpack(packages: &Path, into: &Path) -> Result<usize, String> {
     Ok(names.len())
 }
 
-/// Manifest of a workspace of the directories `NAME-VERSION`.
+/// Returns the manifest of a workspace of the directories `NAME-VERSION`.
 fn workspace(directories: &[String]) -> String {
     let mut manifest = "[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n\n".to_string();
     // Not for speed: it is built once, for a run of milliseconds.

@@ -1,13 +1,14 @@
 //! schbench: wakeup and request latencies of a server's threads (Chris Mason; as of 2024).
 //!
-//! A message thread wakes its workers in one sweep. A worker then sleeps briefly, as for its
+//! A message thread wakes its workers in one sweep. A worker then sleeps briefly, as if for its
 //! network or disk, and multiplies matrices under a lock of its CPU. Preemption of a message thread
 //! within its sweep therefore shows as wakeup latency. Preemption of a worker within its work makes
 //! other workers on its CPU spin, and shows as request latency.
 //!
 //! * **Requests per second** (`--rps`): instead, the message thread hands out the given number of
 //!   requests per second, as fast as it can, and sleeps for the rest of the second.
-//! * **Pipe** (`--pipe`): no work; transfers between message thread and workers are counted.
+//! * **Pipe** (`--pipe`): there is no work. Transfers between message thread and workers are
+//!   counted.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};

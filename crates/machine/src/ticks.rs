@@ -58,8 +58,8 @@ impl Ticks {
         self
     }
 
-    /// Ticks at the recorded `times` (ns and CPU) of another machine; no tick follows the last.
-    /// Jiffies still count full 1/HZ seconds.
+    /// Returns ticks at the recorded `times` (ns and CPU) of another machine. No tick follows the
+    /// last. Jiffies still count full 1/HZ seconds.
     pub fn recorded(mut times: Vec<(u64, CpuId)>, hz: u32) -> Ticks {
         times.sort_unstable();
         times.reverse();

@@ -1,7 +1,7 @@
 //! The last part of a run, with access to every moment: [`Film`], in bounded memory.
 //!
 //! Events are kept as [`Note`]s, in pieces that each begin with the [`Scene`] at that time. When
-//! there is no more room, the oldest piece is dropped. To see it again, run again.
+//! there is no more room, the oldest piece is dropped. To see that piece again, repeat the run.
 
 use crate::scene::{Note, Scene};
 use schedlab_core::{Event, Observer, TaskTable};
@@ -188,7 +188,7 @@ mod tests {
 
     const CPU: CpuId = CpuId(0);
 
-    /// Two tasks alternate: task (n mod 2) has the CPU from 10 n on.
+    /// Makes two tasks alternate: task (n mod 2) has the CPU from 10 n on.
     fn turns(film: &mut Film, turns: u64) {
         for task in [0, 1] {
             film.on(0, Event::Named { task: TaskId(task), name: "hog" });

@@ -137,7 +137,7 @@ impl TaskSnapshot {
         }
     }
 
-    /// It was woken while it ran, and never had to wait.
+    /// Records that it was woken while it ran, and never had to wait.
     fn never_waited(&mut self) {
         if let Some(woken_ns) = self.woken_ns {
             self.note_latency(woken_ns);
@@ -167,7 +167,7 @@ impl CpuSnapshot {
     }
 }
 
-/// An event, as far as it changes a scene.
+/// The part of an event that changes a scene.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Note {
     /// [`Event::Born`].

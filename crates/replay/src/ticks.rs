@@ -1,5 +1,5 @@
-//! Estimates when the recorded CPUs ticked. No trace records it, but ticks are where tasks are
-//! preempted.
+//! Estimates when the recorded CPUs ticked. No trace records these times, but tasks are preempted
+//! at ticks.
 
 use crate::trace::Trace;
 

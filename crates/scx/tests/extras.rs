@@ -43,7 +43,7 @@ impl Rig {
     }
 }
 
-/// Two nodes, each with two cores of two threads that share a cache.
+/// Returns two nodes, each with two cores of two threads that share a cache.
 fn two_nodes() -> Topology {
     let place = |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
     let places = (0..8).map(place).collect();

@@ -44,7 +44,7 @@ pub struct RecordedTask {
     pub pid: u32,
     /// Its last name.
     pub name: String,
-    /// Policy, as far as the priority reveals it, and nice value.
+    /// Policy, if the priority reveals it, and nice value.
     pub attr: SchedAttr,
 }
 

@@ -72,7 +72,7 @@ class Search:
         report: Callable[[int, int, float], bool] = lambda *_: False,
     ) -> list[Trial]:
         """The trials of ``points``. With ``known`` trials, runs end where they are worse than
-        those; ``report(place, step, cost so far)`` says whether the rest is left out, too."""
+        those; ``report(place, step, cost so far)`` says whether the rest is also left out."""
         problem = self.problem
         costs: list[list[list[float]]] = [[] for _ in points]
         violations = [[-math.inf] * len(problem.constraints) for _ in points]
@@ -235,7 +235,7 @@ def study(
     if storage is not None:
         _end_dead(made)
     while True:
-        # Other processes may share the storage: their trials count, too.
+        # Other processes may share the storage: their trials also count.
         finished = [it for it in made.get_trials(deepcopy=False) if "trial" in it.user_attrs]
         trials = [Trial(**it.user_attrs["trial"]) for it in finished][:budget]
         if len(trials) >= budget:

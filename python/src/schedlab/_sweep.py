@@ -123,7 +123,7 @@ def sweep(
         lists the names; a name without a dot is a tunable, or is accepted by ``set`` of
         :func:`run`.
     schedulers
-        Schedulers under which each point is run. (``"scheduler"`` in ``grid`` varies it, too.)
+        Schedulers under which each point is run. (``"scheduler"`` in ``grid`` also varies it.)
     metrics
         Metrics reported for each run: ids of ``docs/metrics.md``,
         ``"key_wakeup_latency_p99(audio)"``, ``"p99 wakeup latency of audio"``, ``"figure(time)"``

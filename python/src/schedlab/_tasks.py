@@ -199,7 +199,7 @@ class Task:
         return self._event("run", time_us(time, "run"))
 
     def runtime(self, time: Time) -> Task:
-        """Computes until this time has passed, even if other tasks had the CPU meanwhile."""
+        """Computes until this time has passed, even if other tasks had the CPU in the meantime."""
         return self._event("runtime", time_us(time, "runtime"))
 
     def sleep(self, time: Time) -> Task:
@@ -215,7 +215,7 @@ class Task:
         return self._event("unlock", _named(mutex, "mutex"))
 
     def wait(self, condition: str, mutex: str) -> Task:
-        """Waits for a condition, with the mutex unlocked meanwhile."""
+        """Waits for a condition, with the mutex unlocked during the wait."""
         names = {"ref": _named(condition, "condition"), "mutex": _named(mutex, "mutex")}
         return self._event("wait", names)
 

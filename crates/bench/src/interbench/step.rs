@@ -1,5 +1,5 @@
 //! One periodic step of interbench: lateness, missed deadlines, and the time to sleep.
-//! [`Deadlines`] contains the arithmetic and no program; everything is in whole us, as in the real
+//! [`Deadlines`] contains the arithmetic and no program. All times are in whole us, as in the real
 //! program.
 
 use schedlab_measure::Moments;
@@ -161,7 +161,7 @@ impl Demand {
     }
 }
 
-/// X with a constant share of a CPU and no delay at wakeups: `steps` steps from 0.
+/// Returns X with a constant share of a CPU and no delay at wakeups: `steps` steps from 0.
 pub(super) fn x_with_share(share: f64, steps: u64) -> Counts {
     let mut now_us = 0;
     let mut deadlines = Deadlines::from(now_us);

@@ -302,7 +302,8 @@ impl Program for Periodic {
     }
 }
 
-/// Thread that waits to be released, and then takes `step` after `step` until it must stop.
+/// Returns a thread that waits to be released, and then takes `step` after `step` until it must
+/// stop.
 fn until_stopped(
     strings: Controls,
     mut step: impl FnMut(&mut Context<'_>) -> Step + 'static,

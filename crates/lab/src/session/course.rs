@@ -59,7 +59,7 @@ impl WorkloadCourse {
 }
 
 impl BenchmarkCourse {
-    /// The course of a benchmark, before its first event.
+    /// Creates the course of a benchmark, before its first event.
     pub fn new(prepared: Prepared, deadlines: Vec<(u64, PartId)>) -> BenchmarkCourse {
         BenchmarkCourse { deadlines: deadlines.into(), finish: prepared.finish }
     }

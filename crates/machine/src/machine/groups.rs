@@ -1,5 +1,5 @@
-//! Control groups as far as they concern the machine rather than its scheduler: the CPUs of a group
-//! (`cpuset.cpus`) and the freezer.
+//! The parts of control groups that concern the machine rather than its scheduler: the CPUs of a
+//! group (`cpuset.cpus`) and the freezer.
 //!
 //! * A task may use the CPUs that its owner allows, that its **group** has, and that are online. A
 //!   group has the CPUs of its own set that its parent also has. If there are none (or none is

@@ -27,7 +27,7 @@ fn history(cpus: u32, tasks: u32, turns: &[(u64, u32)], most: usize) -> History 
     play(Recorder::new(cpus, most, None), cpus, tasks, turns)
 }
 
-/// Deterministic pseudo-random numbers.
+/// Returns deterministic pseudo-random numbers.
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;

@@ -1,7 +1,7 @@
 //! CPU power: the capacity of a group of CPUs for ordinary tasks.
 //!
 //! All CPUs see the same groups, except in a NODE domain: each node has its own copies, and updates
-//! only its own group's. It never learns how much real-time tasks take on other nodes.
+//! only its own group's. A node never learns how much real-time tasks take on other nodes.
 
 use super::lb_env::SCHED_LOAD_SCALE;
 use crate::classes::Rqs;
@@ -84,7 +84,7 @@ impl CpuPower {
         core::mem::replace(&mut self.weak_groups[level], weak)
     }
 
-    /// `update_group_power`: the power of `cpu`'s group that real-time tasks leave.
+    /// `update_group_power`: computes the power of `cpu`'s group that real-time tasks leave.
     pub fn update_group_power(&mut self, rqs: &mut Rqs, level: usize, cpu: CpuId) {
         let power = match rqs.domains.child(cpu, level) {
             None => update_cpu_power(rqs, level, cpu),

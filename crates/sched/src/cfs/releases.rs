@@ -1,5 +1,5 @@
 //! The releases of CFS with vruntime: their differences, as named properties of one algorithm, and
-//! the record of each. [`entries`](super::entries) lists them in the registry.
+//! the record of each release. [`entries`](super::entries) lists them in the registry.
 //!
 //! Only releases whose rules are fully known are included. Left out are 2.6.25 to 2.6.27 (their
 //! buddies, and an hrtick that is on by default), 2.6.26 in particular (its group arithmetic was
@@ -47,7 +47,7 @@ pub enum SliceRule {
 pub struct PlaceRule {
     /// Whether a new task is put exactly there, even if it (or its parent) was further ahead.
     pub initial_is_exact: bool,
-    /// Whether groups that wake receive credit, too, not only tasks.
+    /// Whether groups that wake also receive credit, and not only tasks.
     pub groups_get_credit: bool,
     /// Whether the normalised credit (feature `NORMALIZED_SLEEPER`) also applies to `SCHED_IDLE`
     /// tasks.
@@ -209,9 +209,9 @@ impl Version {
         over_pulls: true,
     };
 
-    /// The long-term release 2.6.32.60 as far as it is described. From 2.6.33 it has the growth of
-    /// times with the number of CPUs, repeated at hotplug events. Its other changes from later
-    /// releases are unknown.
+    /// The long-term release 2.6.32.60, to the extent that it is described. From 2.6.33 it has the
+    /// growth of times with the number of CPUs, repeated at hotplug events. Its other changes from
+    /// later releases are unknown.
     pub const V2_6_32_60: Version =
         Version { name: "2.6.32.60", factor_cpus_max: 8, rescales: true, ..Version::V2_6_32 };
 

@@ -89,7 +89,7 @@ impl Accounts {
         expiry
     }
 
-    /// The queue on `cpu` has run for `delta_ns`. Returns whether it may continue.
+    /// Charges the queue on `cpu` for `delta_ns`. Returns whether it may continue.
     fn runs(&mut self, cpu: u32, delta_ns: u64) -> bool {
         let (q, now_ns) = (self.q(cpu), self.platform.now_ns());
         let goes_on = self.all.account(&mut self.platform, q, now_ns, delta_ns);
@@ -97,8 +97,8 @@ impl Accounts {
         goes_on
     }
 
-    /// Time for which the queue on `cpu` may run from now on if no other queue draws, in steps of 1
-    /// ms.
+    /// Returns the time for which the queue on `cpu` may run from now on if no other queue draws,
+    /// in steps of 1 ms.
     fn may_run_ms(&mut self, cpu: u32) -> u64 {
         (1..).find(|_| !self.runs(cpu, MS)).unwrap()
     }

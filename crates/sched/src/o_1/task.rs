@@ -127,7 +127,7 @@ impl Task {
         self.array.is_some()
     }
 
-    /// 2.6.22: whether it is under `SCHED_BATCH`.
+    /// 2.6.22: whether its policy is `SCHED_BATCH`.
     #[inline]
     pub(super) fn is_batch(&self) -> bool {
         self.policy == Policy::Batch
@@ -177,7 +177,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    /// Only the migration threads, asleep, with priority 0, like `SCHED_FIFO` 99.
+    /// Creates only the migration threads, asleep, with priority 0, like `SCHED_FIFO` 99.
     pub(super) fn new(cpus: u32) -> Tasks {
         let thread = |cpu| Task {
             cpu: CpuId(cpu),

@@ -117,7 +117,7 @@ pub struct Version {
     pub counts_who_blocks: bool,
     /// Whether `cpus_allowed` exists.
     pub has_affinity: bool,
-    /// Whether an idle CPU whose hyper-threaded sibling is idle, too, is taken at once.
+    /// Whether an idle CPU whose hyper-threaded sibling is also idle is taken at once.
     pub knows_siblings: bool,
 }
 

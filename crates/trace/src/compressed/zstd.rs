@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-    /// Data with repetitions.
+    /// Returns the data with repetitions.
     fn text(length: usize) -> Vec<u8> {
         (0..length).map(|at| (at % 251) as u8 ^ (at / 4096) as u8).collect()
     }

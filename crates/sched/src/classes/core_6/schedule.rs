@@ -57,7 +57,7 @@ impl<F: FairClass6> Core6<F> {
     }
 
     /// Asks the classes in order for the next thread of `cpu`; without one the idle thread runs.
-    /// Returns whether the thread is a fair task, too. `above_fair`: the previous thread was of a
+    /// Also returns whether the thread is a fair task. `above_fair`: the previous thread was of a
     /// class above the fair one. (Then balancing comes before the pick, and treats a delayed task
     /// as one that can be picked.)
     pub(super) fn pick_next(

@@ -117,8 +117,8 @@ mod tests {
     use schedlab_core::Topology;
     use schedlab_core::topology::Place;
 
-    /// Two nodes of two cores of two threads each that share a cache, with a task of weight 128 for
-    /// each occurrence of a CPU in `tasks`.
+    /// Returns two nodes of two cores of two threads each that share a cache, with a task of weight
+    /// 128 for each occurrence of a CPU in `tasks`.
     fn machine(tasks: &[u32]) -> Fake {
         let place =
             |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };

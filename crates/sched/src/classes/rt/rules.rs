@@ -95,7 +95,7 @@ impl RealTime {
         rq.throttled && rq.rt_nr_running > 0
     }
 
-    /// The grounds of a pick.
+    /// Records the grounds of a pick.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_pick(&self, rqs: &Rqs, cpu: CpuId, evidence: &mut Evidence) {
@@ -119,7 +119,7 @@ pub(super) fn mover(rqs: &Rqs, cpu: CpuId) -> Option<Pid> {
     waits.then_some(thread)
 }
 
-/// The part of its runtime that a CPU has used. (Without a limit the runtime is -1.)
+/// Records the part of its runtime that a CPU has used. (Without a limit the runtime is -1.)
 fn account_of_runtime(rq: &RtRq, evidence: &mut Evidence) {
     evidence.term("rt_time_ns", rq.rt_time as i64).term("rt_runtime_ns", rq.rt_runtime as i64);
 }
@@ -130,7 +130,7 @@ pub(super) fn preempts(platform: &mut Platform, rqs: &Rqs, cpu: CpuId, pid: Pid,
     platform.because(Question::Preempt, cpu, rule, |evidence| priorities(rqs, cpu, pid, evidence));
 }
 
-/// The priorities of `pid` and of the current thread of `cpu`; the smaller, the better.
+/// Records the priorities of `pid` and of the current thread of `cpu`. The smaller, the better.
 #[cold]
 #[inline(never)]
 pub(super) fn priorities(rqs: &Rqs, cpu: CpuId, pid: Pid, evidence: &mut Evidence) {

@@ -211,8 +211,8 @@ fn affinity_and_priority_changes_keep_the_books() {
     }
 }
 
-/// CPU 1 is occupied. On CPU 0 a task of priority 49 runs, and tasks of 69 and 79 wait and could be
-/// pulled.
+/// Returns a machine whose CPU 1 is occupied. On CPU 0 a task of priority 49 runs, and tasks of 69
+/// and 79 wait and could be pulled.
 fn two_wait() -> (Machine, [TaskId; 2]) {
     let mut m = machine(2, 1_000_000, -1);
     m.realtime(Policy::Fifo, 99, Some(1), Life::Hog);

@@ -492,7 +492,7 @@ pub struct ThreadInfo<'a> {
     pub forked: bool,
     /// Number of completed rounds of all its phases.
     pub rounds: u64,
-    /// Number of completed rounds of those phases that have a loop of their own (not 1).
+    /// Number of completed rounds of those phases that have their own loop (not 1).
     pub loop_rounds: u64,
     /// Number of times that it reached a timer.
     pub periods: u64,
