@@ -98,19 +98,14 @@ impl CfsRq {
     /// queue's.
     fn reweight(&mut self, info: &mut Info, old: u64, new: u64) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
-        // An entity that is attached nowhere has nothing to take along. (At time 0 that cannot be
-        // distinguished. Groups' entities take along their averages in any case.)
-        let attached = avg.last_update_time != 0 || info.my_q.is_some();
-        if attached {
-            queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
-            queue.load_sum =
-                raise(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg);
-        }
+        // An entity that has migrated and is not attached yet has averages of its old queue. It is
+        // not told apart: only a task started at time 0 looks like one when it is reweighted, and
+        // it is attached.
+        queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
+        queue.load_sum = raise(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg);
         avg.load_avg = new * avg.load_sum / avg.divider();
-        if attached {
-            queue.load_avg += avg.load_avg;
-            queue.load_sum += new * avg.load_sum;
-        }
+        queue.load_avg += avg.load_avg;
+        queue.load_sum += new * avg.load_sum;
     }
 }
 
