@@ -290,7 +290,8 @@ impl<F: FairClass6> Scheduler for Core6<F> {
     fn kill(&mut self, platform: &mut Platform, task: TaskId) {
         let pid = self.core.pid(task);
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
-        if self.core.thread(pid).on_rq && self.core.thread(pid).runnable {
+        let asleep = !self.core.thread(pid).runnable;
+        if self.core.thread(pid).on_rq && !asleep {
             self.deactivate(platform, pid, Dequeue::Special);
         }
         self.core.thread_mut(pid).runnable = false;
@@ -298,7 +299,11 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             self.deadline.leave(platform, pid);
         }
         self.fair.task_dead(pid);
-        self.fair.task_switched_away(&self.core, pid);
+        if !asleep {
+            self.fair.task_switched_away(&self.core, pid);
+        }
+        // Otherwise it dies without another turn. It never leaves a CPU, and its part of the
+        // queue's averages stays there and decays.
     }
 
     fn reap(&mut self, _platform: &mut Platform, task: TaskId, _parent: Option<TaskId>) {
