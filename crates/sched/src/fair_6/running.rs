@@ -51,7 +51,11 @@ impl<R: PickRule> Fair<R> {
             group_scheduling: true,
             no_hz: true,
             capacity: CpuCapacity::new(domains),
-            lb_cache: LbCache::new(domains, !version.balances_cores()),
+            lb_cache: LbCache::new(
+                domains,
+                !version.balances_cores(),
+                version.balances_delayed_tasks(),
+            ),
             candidates_met: Vec::new(),
         };
         (0..cpus).for_each(|_| R::queue_made(&mut fair));

@@ -29,6 +29,9 @@ schedlab_core::define_rules! {
             "No entity seems eligible: the leftmost entity of the tree runs.";
         125 HRTICK_OVER Preempt "hrtick_over":
             "The hrtick fired: the request of the current task has been served.";
+        129 NO_SHORTER Preempt "no_shorter_slice":
+            "The task is new, or continues before its dequeue is finished, and its slice is not \
+             shorter than that of the current one: it preempts nothing (6.19 on).";
         130 IDLE_GIVES_WAY Preempt "idle_policy_gives_way":
             "The current entity is SCHED_IDLE and the woken one is not: it preempts.";
         131 CURR_NOT_ELIGIBLE Preempt "current_not_eligible":
