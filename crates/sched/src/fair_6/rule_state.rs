@@ -60,6 +60,28 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether a task that becomes `SCHED_IDLE` keeps its load average (a mistake of 4.15 to 6.10,
+    /// corrected in the stable series, too).
+    #[inline]
+    fn idle_policy_keeps_load(self) -> bool {
+        false
+    }
+
+    /// Whether a running task that is picked again becomes the newest on its CPU's list of tasks,
+    /// like one that begins to run.
+    #[inline]
+    fn picked_again_is_newest(self) -> bool {
+        false
+    }
+
+    /// Whether balancing comes before the pick when the previous thread was of a class above the
+    /// fair one. A delayed task then counts as one that can be picked, and nothing is pulled if the
+    /// pick finds only such tasks.
+    #[inline]
+    fn balances_before_pick(self) -> bool {
+        true
+    }
+
     /// How this release handles quotas.
     fn quotas(self) -> BandwidthVersion {
         BandwidthVersion::V5_14

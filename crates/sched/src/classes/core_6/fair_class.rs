@@ -87,6 +87,17 @@ pub trait FairClass6 {
     /// Whether fair tasks are queued on `cpu`, including delayed ones.
     fn is_wanted(&self, cpu: CpuId) -> bool;
 
+    /// Whether balancing comes before the pick if the previous thread was of a class above the fair
+    /// one.
+    fn balances_before_pick(&self) -> bool {
+        true
+    }
+
+    /// The running `pid` has been picked again.
+    fn picked_again(&mut self, rqs: &Rqs, pid: Pid) {
+        let _ = (rqs, pid);
+    }
+
     // ---- running ----
 
     /// `pick_task`: the next task on `cpu`, if any is queued. Nothing is switched.
