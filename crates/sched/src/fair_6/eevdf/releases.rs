@@ -243,6 +243,11 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn estimates_after_dequeue(self) -> bool {
+        !self.is_since(Version::V6_12)
+    }
+
+    #[inline]
     fn idle_policy_keeps_load(self) -> bool {
         matches!(self, Version::V6_8)
     }
