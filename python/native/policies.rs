@@ -13,13 +13,14 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 /// Attribute values by which a policy may list the kernel's scheduling policies.
-const POLICY_NAMES: [(&str, Policy); 6] = [
+const POLICY_NAMES: [(&str, Policy); 7] = [
     ("other", Policy::Other),
     ("batch", Policy::Batch),
     ("idle", Policy::Idle),
     ("fifo", Policy::Fifo),
     ("rr", Policy::RoundRobin),
     ("deadline", Policy::Deadline),
+    ("iso", Policy::Iso),
 ];
 
 /// Every subset of the scheduling policies, made when it is first needed. A release refers to its

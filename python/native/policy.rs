@@ -156,6 +156,7 @@ fn attr_of(attr: &SchedAttr) -> Attr {
         Policy::Fifo => "fifo",
         Policy::RoundRobin => "rr",
         Policy::Deadline => "deadline",
+        Policy::Iso => "iso",
     };
     (policy, attr.nice, attr.rt_priority, attr.runtime_ns, attr.deadline_ns, attr.period_ns)
 }

@@ -124,7 +124,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
 struct Passage {
     /// Whether it is a documentation comment.
     is_documentation: bool,
-    /// Words in small letters and single characters of punctuation, with their lines.
+    /// Words in lower case and single characters of punctuation, with their lines.
     words: Vec<(String, usize)>,
 }
 

@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Chew;
 
 /// Time between two readings of the clock, ns: the precision with which running times are known.
@@ -74,7 +74,7 @@ fn process(gaps: Rc<RefCell<Vec<Gap>>>) -> impl Program + 'static {
         match last_ns {
             None => since_ns = now_ns,
             Some(last_ns) if now_ns - last_ns > GAP_NS => {
-                // The piece of work between the two readings was done, too.
+                // The piece of work between the two readings was also done.
                 let out_ns = now_ns - last_ns - PIECE_NS;
                 gaps.borrow_mut().push(Gap {
                     task: os.task(),

@@ -12,7 +12,7 @@ use schedlab_workload::programs::{ChannelId, Context, Kernel, Objects, Program, 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Hackbench;
 
 /// Maximum number of workers on a simulated machine.

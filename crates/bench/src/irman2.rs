@@ -12,11 +12,11 @@ use crate::parameter::{BadValue, Parameter, Values};
 use crate::units::{self, MS_NS, SECOND_NS};
 use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, Step};
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Irman2;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::whole("processes", (1, 100_000), "40", "processes of the ring").short('n'),
+    Parameter::whole("processes", (1, 100_000), "40", "processes in the ring").short('n'),
     Parameter::whole("active", (0, 100_000), "1", "tokens in circulation").short('a'),
     Parameter::whole(
         "burn",

@@ -14,7 +14,7 @@ use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, St
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct LatCtx;
 
 /// Bytes of the token.
@@ -27,7 +27,7 @@ const PARAMETERS: &[Parameter] = &[
         "processes",
         (1, 100_000),
         "2",
-        "processes of the ring; each value of a list is a run of its own",
+        "processes in the ring; each value of a list is a separate run",
     )
     .positional(),
     Parameter::whole("size", (0, 1_000_000), "0", "working set of each process, KiB").short('s'),

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Latt;
 
 /// Time for compressing 1 KiB of random numbers, ns: 64 KiB take 3 ms.

@@ -16,10 +16,10 @@ use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Endless loops. See the module.
+/// Endless loops, described in this module's documentation.
 pub struct Li;
 
-/// Counting loops. See the module.
+/// Counting loops, described in this module's documentation.
 pub struct Cf;
 
 const COUNT: Parameter = Parameter::whole("count", (1, 100_000), "12", "loops").positional();

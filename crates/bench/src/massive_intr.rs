@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct MassiveIntr;
 
 /// Time that a process sleeps before it waits for the signal, ns.

@@ -15,7 +15,7 @@ use schedlab_workload::programs::{
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Oltp;
 
 const PARAMETERS: &[Parameter] = &[

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Schbench;
 
 /// Time of 5 multiplications of 104 x 104 matrices, ns.

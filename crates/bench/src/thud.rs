@@ -12,7 +12,7 @@ use crate::units::{self, MS_NS, SECOND_NS};
 use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::fmt::Write;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Thud;
 
 const PARAMETERS: &[Parameter] = &[

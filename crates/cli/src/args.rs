@@ -248,9 +248,9 @@ pub struct RunArgs {
     /// Seed of a random order of simultaneous events, instead of a fixed order
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Number of runs of each column, with consecutive seeds from --seed [default: 1] on: the table
-    /// shows median, minimum and maximum. Each seed also delays the start of each task by up to a
-    /// tick
+    /// Number of runs of each column, with consecutive seeds that begin with --seed, or else
+    /// with 1: the table shows median, minimum and maximum. Each seed also delays the start of each
+    /// task by up to a tick
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub repeat: Option<u64>,
     /// Show how each figure differs from an earlier run: a file written by --format json
@@ -384,6 +384,7 @@ Examples:
   schedlab list cfs                                one, in all its releases, with its tunables
   schedlab list --format json                      for programs
   schedlab list --machines                         the available machines
+  schedlab list --kernels                          kernels of distributions, for --scheduler
   schedlab list cfs --machine z800-2x6             its scheduling domains on one machine")]
 pub struct ListArgs {
     /// Schedulers to show, e.g. o_1 or cfs@2.6.24 [default: all]
@@ -395,6 +396,10 @@ pub struct ListArgs {
     /// Show the machines that come with the program instead
     #[arg(long, conflicts_with_all = ["schedulers", "machine", "format"])]
     pub machines: bool,
+    /// Show the kernels of distributions that --scheduler accepts instead, with the scheduler,
+    /// HZ and preemption model of each, and what is not known about it
+    #[arg(long, conflicts_with_all = ["schedulers", "machine", "format", "machines"])]
+    pub kernels: bool,
     /// Show the scheduling domains that the schedulers build on this machine instead: a preset,
     /// flat-N, or a file
     #[arg(short, long, value_name = "NAME|FILE", conflicts_with = "format")]
@@ -403,11 +408,12 @@ pub struct ListArgs {
 
 /// Run published experiments again and judge them
 ///
-/// Each experiment of the project's source documents is a file in `papers/`, which states what to
-/// run, what to measure, and which results are demanded. The output shows the published result, the
-/// result here, and the verdict. A `hard` demand follows from the scheduler's rules; a `soft` one
-/// should be met with sensible costs. Each experiment runs under a sample of the conditions that
-/// its document leaves open, and its median must be right. Nothing is adjusted to pass.
+/// Each experiment of the project's source documents is a file, which states what to run, what to
+/// measure, and which results are demanded (`--from` takes a directory of your own files). The
+/// output shows the published result, the result here, and the verdict. A `hard` demand follows
+/// from the scheduler's rules; a `soft` one should be met with sensible costs. Each experiment runs
+/// under a sample of the conditions that its document leaves open, and its median must be right.
+/// Nothing is adjusted to pass.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -451,8 +457,6 @@ pub struct PapersArgs {
 Examples:
   schedlab explain-metric                          all of them, a line each
   schedlab explain-metric fairness lag p99         a row, by its title in the table
-  schedlab trace info perf.data                    contents of a recorded trace
-  schedlab record -- make -j4                      record this machine's schedule
   schedlab explain-metric slowdown                 by its id in CSV; totals.jobs: by its JSON field
 
 Exit status: 0 it was explained; 2 there is no such metric (the nearest names are shown).")]
@@ -495,7 +499,8 @@ pub struct NewSchedulerArgs {
 #[command(after_help = "\
 Examples:
   schedlab calibrate crates/papers/experiments/calibration/pentium3-1000x1.toml
-  schedlab calibrate mine.toml --write mine.json then: schedlab bench hackbench --machine mine.json
+  schedlab calibrate mine.toml --write mine.json
+  schedlab bench hackbench --machine mine.json
 
 `docs/calibration.md` describes the file.
 

@@ -20,7 +20,7 @@ moment itself have happened.
 
 Examples:
   schedlab explain examples/desktop.json --scheduler cfs --at 0.5s
-  schedlab explain examples/desktop.json --scheduler o_n --at 500ms --task make-1
+  schedlab explain examples/desktop.json --scheduler o_n --at 500ms --task cc-1
   schedlab explain examples/server.json --cpus 4 --scheduler eevdf --wakeup 100
   schedlab explain examples/desktop.json --scheduler eevdf --worst 3
   schedlab explain examples/desktop.json --scheduler cfs --worst 1 --task video-0

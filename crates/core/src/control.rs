@@ -102,7 +102,7 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    /// The kernel's error number.
+    /// Returns the kernel's error number.
     pub fn errno(&self) -> Errno {
         match self {
             ControlError::Refused(refused) => refused.errno,
@@ -136,7 +136,7 @@ impl From<TunableError> for ControlError {
 }
 
 impl Command<'_> {
-    /// The refusal that a release returns when it does not support the command.
+    /// Returns the refusal that a release returns when it does not support the command.
     pub fn unsupported(&self) -> ControlError {
         let message = match self {
             Command::CreateGroup { .. } | Command::SetShares { .. } | Command::MoveTask { .. } => {

@@ -1,7 +1,7 @@
-//! What a scheduler is: the [`Scheduler`] trait.
+//! The interface of a scheduler: the [`Scheduler`] trait.
 //!
-//! A `Scheduler` is what one whole kernel release does with the tasks of one whole machine: it owns
-//! the runqueues of *all* CPUs, and each hook names the CPU on which the kernel is acting.
+//! A `Scheduler` does everything that one kernel release does with the tasks of one whole machine.
+//! It owns the runqueues of *all* CPUs, and each hook names the CPU on which the kernel is acting.
 //!
 //! # A task's life, as a scheduler sees it
 //!
@@ -73,7 +73,7 @@ pub enum Waker {
 }
 
 impl Waker {
-    /// The CPU on which the wakeup is executed.
+    /// Returns the CPU on which the wakeup is executed.
     #[inline]
     pub const fn cpu(self) -> CpuId {
         match self {
@@ -93,6 +93,10 @@ impl Waker {
 pub enum BlockReason {
     /// `TASK_INTERRUPTIBLE`: an ordinary sleep.
     Interruptible,
+    /// `TASK_INTERRUPTIBLE` in `futex(2)`: a wait for a lock, a condition and the like. The machine
+    /// reports it to observers as [`Interruptible`](BlockReason::Interruptible); only schedulers
+    /// that treat such waits in their own way tell them apart.
+    Futex,
     /// `TASK_UNINTERRUPTIBLE`: a wait for a disk or similar.
     Uninterruptible,
     /// `TASK_STOPPED`: stopped by job control.
@@ -156,7 +160,7 @@ pub trait Scheduler {
     /// `cpu` reschedules again in the next round.
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId>;
 
-    /// The CPU whose runqueue `task` belongs to, or last belonged to.
+    /// Returns the CPU whose runqueue `task` belongs to, or last belonged to.
     fn cpu_of(&self, task: TaskId) -> CpuId;
 
     /// The tick of `cpu`, with the balancing that it raises. By default nothing happens.
@@ -250,8 +254,8 @@ pub trait Scheduler {
         &()
     }
 
-    /// The hook through which it learns the lengths of bursts, if it is a textbook policy that
-    /// needs them. No kernel's scheduler has it.
+    /// Returns the hook through which it learns the lengths of bursts, if it is a textbook policy
+    /// that needs them. No kernel's scheduler has it.
     fn as_clairvoyant(&mut self) -> Option<&mut dyn Clairvoyant> {
         None
     }

@@ -95,7 +95,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// A machine of `cpus` CPUs that tick `hz` times a second, at time 0.
+    /// Creates a machine of `cpus` CPUs that tick `hz` times a second, at time 0.
     pub fn new(cpus: u32, hz: u32) -> Platform {
         Platform {
             now_ns: 0,
@@ -117,7 +117,7 @@ impl Platform {
         }
     }
 
-    /// The current time, ns since the start.
+    /// Returns the current time, ns since the start.
     #[inline]
     pub fn now_ns(&self) -> u64 {
         self.now_ns
@@ -135,7 +135,7 @@ impl Platform {
         self.hz
     }
 
-    /// Number of CPUs.
+    /// Returns the number of CPUs.
     #[inline]
     pub fn cpus(&self) -> u32 {
         self.cpus
@@ -267,7 +267,7 @@ impl Platform {
         self.why[question as usize]
     }
 
-    /// The accounts of decisions that have not yet been taken.
+    /// Returns the accounts of decisions that have not yet been taken.
     pub fn accounts(&self) -> &[Account] {
         self.accounts.as_deref().unwrap_or_default()
     }

@@ -122,7 +122,7 @@ pub struct Term {
     pub value: i64,
 }
 
-/// What a scheduler can choose.
+/// Something that a scheduler can choose.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Who {
     /// A task.
@@ -148,7 +148,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// A task in the root group.
+    /// Returns a task in the root group.
     pub fn task(task: TaskId, rank: [i64; 4]) -> Candidate {
         Candidate { who: Who::Task(task), within: GroupId::ROOT, rank, terms: Vec::new() }
     }

@@ -35,7 +35,7 @@ pub enum LevelKind {
 }
 
 impl LevelKind {
-    /// The name that `/proc/sys/kernel/sched_domain` of 2.6.32 gives it.
+    /// Returns the name that `/proc/sys/kernel/sched_domain` of 2.6.32 gives it.
     pub const fn name(self) -> &'static str {
         match self {
             LevelKind::Smt => "SMT",
@@ -125,7 +125,7 @@ pub enum TopologyError {
         to: u32,
         /// The distance given.
         given: u32,
-        /// What is wrong, and what would be right.
+        /// Description of the error, and what would be right.
         why: &'static str,
     },
 }
@@ -176,8 +176,9 @@ impl Topology {
         }
     }
 
-    /// The machine whose CPU i is at `places[i]`. `distances` has a row for each node with its
-    /// distance to each node. If it is empty, all nodes are [`REMOTE_DISTANCE`] from each other.
+    /// Creates the machine whose CPU i is at `places[i]`. `distances` has a row for each node with
+    /// its distance to each node. If it is empty, all nodes are [`REMOTE_DISTANCE`] from each
+    /// other.
     ///
     /// # Errors
     /// If a smaller unit does not lie within a larger one (core in cache, cache in package and in
@@ -227,8 +228,8 @@ impl Topology {
         Topology { cpus, places, nodes, distances, levels, is_flat: false }
     }
 
-    /// The machine reduced to its first `cpus` CPUs, as `maxcpus=` does. Nodes left without CPUs
-    /// disappear. `None`: the machine has fewer CPUs, or `cpus` is 0.
+    /// Returns the machine reduced to its first `cpus` CPUs, as `maxcpus=` does. Nodes left without
+    /// CPUs disappear. `None`: the machine has fewer CPUs, or `cpus` is 0.
     pub fn first(&self, cpus: u32) -> Option<Topology> {
         let left = self.places.get(..cpus as usize).filter(|left| !left.is_empty())?;
         let mut nodes: Vec<u32> = left.iter().map(|place| place.node).collect();
@@ -243,7 +244,7 @@ impl Topology {
         Some(Topology { is_flat: self.is_flat, ..topology })
     }
 
-    /// Number of CPUs.
+    /// Returns the number of CPUs.
     #[inline]
     pub const fn cpus(&self) -> u32 {
         self.cpus
@@ -257,31 +258,31 @@ impl Topology {
         self.is_flat
     }
 
-    /// The CPUs, ascending.
+    /// Returns the CPUs, ascending.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + use<> {
         (0..self.cpus).map(CpuId)
     }
 
-    /// The levels, smallest first. A level at which CPUs share nothing new is left out: a machine
-    /// without hardware threads has no [`LevelKind::Smt`]. Each node distance that divides the
-    /// nodes cleanly is a level of kind [`LevelKind::Node`]; the largest always does.
+    /// Returns the levels, smallest first. A level at which CPUs share nothing new is left out: a
+    /// machine without hardware threads has no [`LevelKind::Smt`]. Each node distance that divides
+    /// the nodes cleanly is a level of kind [`LevelKind::Node`]; the largest always does.
     pub fn levels(&self) -> &[Level] {
         &self.levels
     }
 
-    /// The place of `cpu`.
+    /// Returns the place of `cpu`.
     #[inline]
     pub fn place(&self, cpu: CpuId) -> Place {
         self.places[cpu.index()]
     }
 
-    /// Number of memory nodes.
+    /// Returns the number of memory nodes.
     #[inline]
     pub const fn nodes(&self) -> u32 {
         self.nodes
     }
 
-    /// The distance of node `to`'s memory from node `from`; [`LOCAL_DISTANCE`] from itself.
+    /// Returns the distance of node `to`'s memory from node `from`; [`LOCAL_DISTANCE`] from itself.
     #[inline]
     pub fn distance(&self, from: u32, to: u32) -> u32 {
         self.distances[(from * self.nodes + to) as usize]
@@ -331,7 +332,7 @@ impl Topology {
     }
 }
 
-/// The same division, numbered from 0 in order of first appearance.
+/// Returns the same division, numbered from 0 in order of first appearance.
 fn renumber(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut known = BTreeMap::new();
     numbers

@@ -12,7 +12,7 @@
 use crate::switches::Slices;
 use crate::sys::{self, SwitchRing};
 
-/// Consumes CPU time, and records where the thread ran meanwhile.
+/// Consumes CPU time, and records where the thread ran during that time.
 #[derive(Debug)]
 pub struct Burner {
     ring: Option<SwitchRing>,

@@ -219,7 +219,7 @@ impl MadeGroups {
     }
 
     /// Makes the workload's groups, parents before children. `realtime`: paths of the groups that
-    /// have real-time tasks; the groups above them count, too.
+    /// have real-time tasks. The groups above them count as well.
     ///
     /// # Errors
     /// The step that is not permitted.
@@ -415,14 +415,14 @@ mod tests {
         // No process has a number as high as this.
         fs::create_dir_all(directory.join(format!("{PREFIX}4294967295/a/b"))).unwrap();
         fs::create_dir_all(directory.join(format!("{PREFIX}{}", std::process::id()))).unwrap();
-        fs::create_dir_all(directory.join("somebody")).unwrap();
+        fs::create_dir_all(directory.join("unrelated")).unwrap();
         sweep(&directory);
         let mut left: Vec<String> = fs::read_dir(&directory)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         left.sort();
-        assert_eq!(left, [format!("{PREFIX}{}", std::process::id()), "somebody".into()]);
+        assert_eq!(left, [format!("{PREFIX}{}", std::process::id()), "unrelated".into()]);
         fs::remove_dir_all(directory).unwrap();
     }
 }

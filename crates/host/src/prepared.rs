@@ -22,7 +22,7 @@ pub struct Prepared {
     pub model: Model,
     /// Its groups.
     pub groups: GroupPlan,
-    /// What this user may do on this kernel.
+    /// Permissions of this user on this kernel.
     pub probe: Probe,
     /// CPUs of tasks that name none.
     pub cpus: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What this user may do on this kernel. Each operation is tried on a thread made for it.
+//! Permissions of this user on this kernel. Each operation is tried on a thread made for it.
 
 use crate::facts::{CAP_SYS_NICE, Facts, has_capability};
 use crate::groups::{self, Home, MadeGroups};

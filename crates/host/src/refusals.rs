@@ -150,6 +150,10 @@ impl Checker<'_> {
                 self.refuse("policy", what, way_out);
             }
             Policy::Deadline => self.deadline(stated),
+            Policy::Iso => {
+                let what = "SCHED_ISO is not in this kernel".to_string();
+                self.refuse("policy", what, "leave the task out with --leave-out");
+            }
             Policy::Other | Policy::Batch | Policy::Idle => {
                 let nice = stated.priority.unwrap_or(0);
                 if nice < probe.nice_floor {
@@ -237,7 +241,7 @@ impl Checker<'_> {
                 self.refuse("cpus", what, "start it without taskset, or in another cpuset");
             } else if let Some(missing) = outside(self.cpus) {
                 let there = format_cpus(self.cpus);
-                let what = format!("CPU {missing} is not among those of --cpus, {there}");
+                let what = format!("CPU {missing} is not listed in --cpus {there}");
                 self.refuse("cpus", what, "name it in --cpus too");
             }
         }
@@ -428,7 +432,7 @@ pub(crate) mod tests {
         let bound = Probe { allowed: vec![0], ..root() };
         assert!(one(cpu, &bound).contains("may not be used"));
         let all = refused(cpu, &root(), &[0]);
-        assert!(all[0].contains("not among those of --cpus, 0"), "{all:?}");
+        assert!(all[0].contains("not listed in --cpus 0"), "{all:?}");
         let slice = r#""a": {"slice": 3000, "run": 1}"#;
         assert_eq!(refused(slice, &user(), &[0, 1]), [""; 0]);
         let old = Probe { slice: Permission::no("this kernel has none"), ..root() };

@@ -108,7 +108,7 @@ fn urgency(attr: &SchedAttr) -> u64 {
     match attr.policy {
         Policy::Deadline => attr.deadline_ns.min((1 << 63) - 1),
         Policy::Fifo | Policy::RoundRobin => (1 << 63) + 99 - u64::from(attr.rt_priority.min(99)),
-        Policy::Other | Policy::Batch | Policy::Idle => u64::MAX,
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => u64::MAX,
     }
 }
 

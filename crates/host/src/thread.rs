@@ -308,7 +308,7 @@ impl Thread {
         self.record.start_latency_ns = began_ns.saturating_sub(due_ns);
         let outcome = if due_ns < self.until_ns { self.execute() } else { Ok(()) };
         let ended_ns = sys::now_ns();
-        // This call makes the kernel charge the thread, so that schedstat is up to date.
+        // This call makes the kernel charge the thread, so that schedstat is current.
         sys::thread_cpu_ns();
         let after = SchedStat::read(&mut schedstat);
         let after = after.map_err(|error| self.cannot("read schedstat", &error))?;
@@ -526,7 +526,7 @@ impl Thread {
                     rustix::thread::sched_yield();
                     self.burner.catch_up();
                 }
-                Instr::Fork { program } => self.fork(program)?,
+                Instr::Fork { program, .. } => self.fork(program)?,
                 // Refused before the run.
                 Instr::Exec | Instr::Io { .. } | Instr::Park | Instr::Unpark { .. } => {
                     return Err(Stop::Failed(format!(

@@ -8,7 +8,7 @@ use schedlab_measure::histogram::percentile_of_sorted;
 use serde::{Deserialize, Serialize};
 
 /// Tick rates of kernel builds, the highest first: the teeth of a coarser comb are also present
-/// whenever those of a finer one are.
+/// whenever the teeth of a finer one are.
 const RATES: [u32; 4] = [1000, 300, 250, 100];
 
 /// Maximum distance from its tooth at which a gap may begin, ns.
@@ -68,8 +68,8 @@ pub fn find(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: Option<u32>) -> Option<T
     rates.iter().find_map(|&hz| comb(&gaps, from_ns, to_ns, hz))
 }
 
-/// The longest of the gaps, twice as many as the finest comb has teeth. A machine may have so many
-/// short ones that any comb would find its teeth among them.
+/// Returns the longest gaps, at most twice as many as the finest comb has teeth. On a machine with
+/// very many short gaps, any comb would find its teeth among them.
 fn longest(gaps: &[Gap], teeth: u64) -> Vec<Gap> {
     let mut longest = gaps.to_vec();
     longest.sort_by_key(|gap| std::cmp::Reverse(gap.length_ns()));

@@ -11,6 +11,12 @@ use std::fmt;
 /// Kinds of settings, which precede a `:`. A tunable has none.
 pub const KINDS: [&str; 4] = ["nice", "shares", "weight", "quota"];
 
+/// Name of the setting of ticks a second.
+const HZ: &str = "hz";
+
+/// Name of the setting that names a column's kernel.
+const KERNEL: &str = "kernel";
+
 /// Period of a quota that is written without one, µs.
 const PERIOD_US: u64 = 100_000;
 
@@ -52,6 +58,16 @@ pub enum Setting {
         /// CPU time and period, µs. `None`: no limit.
         limit_us: Option<(u64, u64)>,
     },
+    /// `hz=250`: ticks a second.
+    Hz {
+        /// 100 to 1000.
+        hz: u32,
+    },
+    /// `kernel=ubuntu 24.04`: name of the kernel that the column stands for. It changes nothing.
+    Kernel {
+        /// The name.
+        title: String,
+    },
 }
 
 impl Setting {
@@ -83,7 +99,11 @@ impl Setting {
                     "{name}={value}: the {owner} is missing; write it as {name}:{owner}={value}"
                 ));
             }
-            return Ok(Setting::Tunable { name: name.into(), value: number(name, value)? });
+            return match name {
+                HZ => Ok(Setting::Hz { hz: hz(value)? }),
+                KERNEL => Ok(Setting::Kernel { title: value.into() }),
+                _ => Ok(Setting::Tunable { name: name.into(), value: number(name, value)? }),
+            };
         };
         if kind == "nice" {
             if owner.is_empty() {
@@ -116,6 +136,8 @@ impl Setting {
             Setting::Shares { path, .. } => format!("shares:{path}"),
             Setting::Weight { path, .. } => format!("weight:{path}"),
             Setting::Quota { path, .. } => format!("quota:{path}"),
+            Setting::Hz { .. } => HZ.into(),
+            Setting::Kernel { .. } => KERNEL.into(),
         }
     }
 
@@ -124,6 +146,8 @@ impl Setting {
         match self {
             Setting::Tunable { value, .. } => value.to_string(),
             Setting::Nice { nice, .. } => nice.to_string(),
+            Setting::Hz { hz } => hz.to_string(),
+            Setting::Kernel { title } => title.clone(),
             Setting::Shares { shares: value, .. } | Setting::Weight { weight: value, .. } => {
                 value.to_string()
             }
@@ -146,7 +170,10 @@ impl Setting {
     /// group.
     pub fn group(&self) -> Option<(&str, String)> {
         Some(match self {
-            Setting::Tunable { .. } | Setting::Nice { .. } => return None,
+            Setting::Tunable { .. }
+            | Setting::Nice { .. }
+            | Setting::Hz { .. }
+            | Setting::Kernel { .. } => return None,
             Setting::Shares { path, shares } => (path, format!("{path}:cpu.shares={shares}")),
             Setting::Weight { path, weight } => (path, format!("{path}:cpu.weight={weight}")),
             Setting::Quota { path, limit_us: None } => (path, format!("{path}:cpu.max=max")),
@@ -154,6 +181,14 @@ impl Setting {
                 (path, format!("{path}:cpu.max={quota_us} {period_us}"))
             }
         })
+    }
+
+    /// The name of the kernel. `None`: it is another setting.
+    pub fn kernel(&self) -> Option<&str> {
+        match self {
+            Setting::Kernel { title } => Some(title),
+            _ => None,
+        }
     }
 
     /// The setting as in reports.
@@ -276,6 +311,14 @@ fn split(text: &str) -> Result<(&str, &str), String> {
         return Err(format!("there is no value behind {name}="));
     }
     Ok((name.trim(), value.trim()))
+}
+
+/// Parses ticks a second.
+fn hz(text: &str) -> Result<u32, String> {
+    let found = exact(text, 1).and_then(|hz| u32::try_from(hz).ok());
+    found
+        .filter(|hz| (100..=1000).contains(hz))
+        .ok_or_else(|| format!("hz={text}: ticks a second are a whole number from 100 to 1000"))
 }
 
 fn group_path(kind: &str, text: &str) -> Result<String, String> {

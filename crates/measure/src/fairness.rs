@@ -12,13 +12,14 @@
 //!                         by weight
 //! ```
 //!
-//! With no more tasks than CPUs, each task thus gets a whole CPU. What a task would have got so far
-//! is the integral S_i(t) of its rate. What it did get is its CPU time c_i(t). Its **lag** is S_i -
-//! c_i, positive if it is owed time.
+//! With no more tasks than CPUs, each task thus gets a whole CPU. The time that a task would have
+//! had so far is the integral S_i(t) of its rate. The time that it did have is its CPU time c_i(t).
+//! Its **lag** is S_i - c_i, positive if time is due to it.
 //!
-//! Weights are those of the kernel's nice values (nice 0 = 1024). A task in a group counts with its
-//! share of its group's share of what the group's parent has, and so on up, counting only runnable
-//! tasks. All schedulers are measured against this one standard, even those that never promised it.
+//! Weights follow from nice values as in the kernel (nice 0 = 1024). A task in a group counts with
+//! its share of its group's share of what the group's parent has, and so on up, counting only
+//! runnable tasks. All schedulers are measured against this one standard, even if they never
+//! promised it.
 //!
 //! # Tasks outside the fluid machine
 //!
@@ -80,7 +81,7 @@ impl Weights {
                 Some(self.by_nice[row].max(1))
             }
             Policy::Idle => Some(self.idle.max(1)),
-            Policy::Fifo | Policy::RoundRobin | Policy::Deadline => None,
+            Policy::Fifo | Policy::RoundRobin | Policy::Deadline | Policy::Iso => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! State of a machine at a moment: [`Scene`], built from events, each kept as a [`Note`].
 //!
-//! The terms are those of [`stats`](crate::stats): a task is running, waiting (runnable without a
-//! CPU) or asleep, and its time is divided among these without gap or overlap.
+//! The terms are the same as in [`stats`](crate::stats): a task is running, waiting (runnable
+//! without a CPU) or asleep, and its time is divided among these states without gap or overlap.
 
 use schedlab_core::{
     BlockReason, CpuId, Event, GroupId, Policy, Rule, SchedAttr, TaskId, TaskTable, Waker,
@@ -350,7 +350,7 @@ impl Scene {
                 }
                 row.woken_ns = None;
                 let doing = match reason {
-                    BlockReason::Interruptible => Doing::Sleeping,
+                    BlockReason::Interruptible | BlockReason::Futex => Doing::Sleeping,
                     BlockReason::Uninterruptible => Doing::Uninterruptible,
                     BlockReason::Stopped => Doing::Stopped,
                     BlockReason::Dead => Doing::Ended,

@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn every_file_of_the_directory_is_there_and_means_something() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments");
-        let entries = std::fs::read_dir(directory).expect("it is there");
+        let entries = std::fs::read_dir(directory).expect("the directory exists");
         let names = entries
             .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned());
         let mut names: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();

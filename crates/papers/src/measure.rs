@@ -1,8 +1,8 @@
 //! Quantities of a run that a paper file can name, in addition to the figures of a benchmark.
 //!
-//! The words are those of the metric catalogue (`schedlab_measure::catalogue`: a metric's
-//! `paper` word, with its unit): `cpu-share KEY`, `switches`, `kernel spin`. They are listed in
-//! `docs/papers.md` and `docs/metrics.md`. Others are:
+//! The words come from the metric catalogue (`schedlab_measure::catalogue`: a metric's `paper`
+//! word, with its unit): `cpu-share KEY`, `switches`, `kernel spin`. They are listed in
+//! `docs/papers.md` and `docs/metrics.md`. Other words are:
 //!
 //! ```text
 //! tunable NAME            the scheduler's tunable

@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// From 0 to 10 on 208 points: 5 lies in the middle.
+    /// The range from 0 to 10 covers 208 points: 5 lies halfway.
     #[test]
     fn every_value_has_its_stroke_at_its_place() {
         let svg = strip(&judged(&[0.0, 5.0, 10.0], "10")).expect("the values differ");

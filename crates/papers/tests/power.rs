@@ -26,7 +26,7 @@ fn idle_watts(costs: &CostModel, scheduler: &str, hz: u32) -> f64 {
         },
         ..Experiment::new(model, &GroupSettings::default(), cpus).expect("no settings can be wrong")
     };
-    let choice = select::find(scheduler).expect("it is there");
+    let choice = select::find(scheduler).expect("the scheduler exists");
     let report = experiment.session(&choice).and_then(Session::finish).expect("it runs").report;
     report.energy.expect("its power is known").mean_watts
 }

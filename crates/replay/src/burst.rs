@@ -112,7 +112,7 @@ pub enum SleepKind {
     Relative,
     /// A point in time: a clock, or an event from outside.
     Absolute,
-    /// None: the trace ends before the sleep does.
+    /// No known cause: the trace ends before the sleep does.
     #[default]
     End,
 }

@@ -16,8 +16,8 @@
 //! Functions of numbers and lists, whose items count as arguments: `min`, `max`, `mean`, `sum`,
 //! `count`, `variance` (divisor n - 1), `sd`, `cv` (sd / mean), `population_variance`, `rising` and
 //! `falling` (strictly, in order). Of two lists: `slope` (least squares of the logarithms of the
-//! second list against those of the first), `r2` (of a straight line through both lists). Of
-//! numbers: `abs`, `sqrt`, `ratio(a, b)` (the larger over the smaller).
+//! second list against the logarithms of the first), `r2` (of a straight line through both lists).
+//! Of numbers: `abs`, `sqrt`, `ratio(a, b)` (the larger over the smaller).
 
 use crate::metrics::{mean, sample_variance, variance};
 use std::fmt;

@@ -27,7 +27,7 @@ struct Between {
 const AFTER_6_18: &str = "the 7.3 modelled here is derived from 6.18 and adds HRTICK; no description of the other \
                           changes after 6.18 is available";
 
-/// What is known about releases between the implemented ones. A release without a row here is
+/// Known facts about releases between the implemented ones. A release without a row here is
 /// unknown.
 const BETWEEN: &[Between] = &[
     Between {

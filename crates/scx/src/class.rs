@@ -573,7 +573,7 @@ impl Act<'_> {
         }
     }
 
-    /// Tells the policy that a CPU became idle or busy.
+    /// Notifies the policy that a CPU became idle or busy.
     pub fn update_idle(&mut self, cpu: u32, is_idle: bool) {
         if self.w.tracks_idle {
             let is_online = self.w.cpus[cpu as usize].is_online;

@@ -167,7 +167,7 @@ impl Classes {
         }
     }
 
-    /// Tells the policy's class of the core's decision after a reschedule.
+    /// Passes the core's decision after a reschedule to the policy's class.
     fn switched(&mut self, platform: &mut Platform, cpu: CpuId, next: Option<TaskId>) {
         let Core6 { fair, .. } = &mut self.core;
         if std::mem::take(&mut fair.again) {
@@ -408,7 +408,7 @@ impl FairClass6 for ExtClass {
 
     fn task_fork(&mut self, _: &mut Rqs, _: &mut Platform, _: Pid) {}
 
-    fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid) {
+    fn wake_up_new(&mut self, rqs: &Rqs, _: u64, pid: Pid) {
         self.came_to_cpu(pid, rqs.cpu_of(pid));
     }
 

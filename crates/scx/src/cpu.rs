@@ -43,8 +43,8 @@ pub const MASK_ONLINE: u32 = 2;
 pub const MASK_POSSIBLE: u32 = 3;
 /// Empty mask.
 pub const MASK_EMPTY: u32 = 4;
-/// Mask of the idle CPUs of the first memory node. The mask of its idle cores follows, then those
-/// of the next node.
+/// Mask of the idle CPUs of the first memory node. The mask of its idle cores follows, then the two
+/// masks of the next node.
 pub const MASK_NODES: u32 = 5;
 
 /// Number of the first mask that policies may create, on a machine with `nodes` nodes.

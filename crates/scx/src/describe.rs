@@ -49,7 +49,7 @@ impl World {
         let prio = match attr.policy {
             Policy::Deadline => -1,
             Policy::Fifo | Policy::RoundRobin => 99 - attr.rt_priority as i32,
-            Policy::Other | Policy::Batch | Policy::Idle => usual,
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => usual,
         };
         for (path, prio) in [("prio", prio), ("static_prio", usual), ("normal_prio", prio)] {
             memory.write(field(path), 4, prio as u64);

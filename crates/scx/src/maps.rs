@@ -17,7 +17,7 @@ const EXIST: u64 = 2;
 /// Uses of a map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MapCounts {
-    /// Number of lookups, including those of storage.
+    /// Number of lookups, including lookups in storage.
     pub lookups: u64,
     /// Number of updates and pushes.
     pub updates: u64,

@@ -9,7 +9,7 @@
 pub const STACK: u32 = 1;
 /// Arguments of callbacks.
 pub const ARGS: u32 = 2;
-/// `struct task_struct`, first those of the idle tasks.
+/// `struct task_struct`, one for each task. The idle tasks come first.
 pub const TASKS: u32 = 3;
 /// Groups.
 pub const GROUPS: u32 = 4;

@@ -7,7 +7,7 @@ use schedlab_core::{CpuSet, Policy, SchedAttr};
 /// Holder of a waiting task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Holder {
-    /// None: the task runs, sleeps or is being moved.
+    /// No holder: the task runs, sleeps or is being moved.
     #[default]
     None,
     /// The policy, since `enqueue`.

@@ -17,7 +17,7 @@ use crate::insn::{
 };
 use crate::memory::{self, Memory, StoreFault, address};
 
-/// Maximum number of call frames, including those of callbacks within helpers.
+/// Maximum number of call frames, including the frames of callbacks within helpers.
 pub const FRAMES_MAX: usize = 60;
 
 /// Maximum number of instructions of a callback.
@@ -35,7 +35,7 @@ pub const STACK_SIZE: usize = (FRAMES_MAX + 1) * FRAME as usize;
 /// A fault that ends a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// What is wrong.
+    /// Description of the fault.
     pub what: String,
     /// The instruction. `None` until the interpreter sets it.
     pub at: Option<u32>,

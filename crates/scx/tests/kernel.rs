@@ -23,7 +23,7 @@ fn record(name: &str, kept: &str) -> String {
     }
 }
 
-/// Whether the records are those of a new boot.
+/// Whether the records come from a new boot.
 fn is_fresh() -> bool {
     std::env::var_os("SCHEDLAB_KERNEL_RECORDS").is_some()
 }

@@ -1,5 +1,6 @@
-//! Policies of `examples/scx` against the schedulers that they are twins of, on one CPU, slice by
-//! slice: thousands of worlds of hogs and sleepers, like those of the golden schedules.
+//! Compares the policies of `examples/scx` with the schedulers whose twins they are, on one CPU,
+//! slice by slice, in thousands of worlds of hogs and sleepers like the worlds of the golden
+//! schedules.
 
 mod support;
 
@@ -332,7 +333,7 @@ fn compiler() -> Option<(String, String)> {
 #[test]
 fn objects_are_those_of_their_sources() {
     let Some((clang, strip)) = compiler() else {
-        eprintln!("** SKIPPED: no object was compiled anew: there is no clang with llvm-strip");
+        eprintln!("** SKIPPED: no object was compiled again: there is no clang with llvm-strip");
         return;
     };
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scx");

@@ -19,6 +19,7 @@ _POLICIES = {
     "fifo": "SCHED_FIFO",
     "rr": "SCHED_RR",
     "deadline": "SCHED_DEADLINE",
+    "iso": "SCHED_ISO",
 }
 
 
@@ -109,7 +110,7 @@ class Task:
 
     def policy(
         self,
-        name: Literal["other", "batch", "idle", "fifo", "rr"],
+        name: Literal["other", "batch", "idle", "fifo", "rr", "iso"],
         priority: int | None = None,
     ) -> Task:
         """Its scheduling policy; ``priority`` is 1 to 99 (most urgent) for ``fifo`` and ``rr``."""

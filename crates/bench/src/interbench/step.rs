@@ -59,7 +59,7 @@ fn percent(part: u64, rest: u64) -> f64 {
     if part + rest == 0 { 100.0 } else { part as f64 * 100.0 / (part + rest) as f64 }
 }
 
-/// What a task does when a step has begun.
+/// Action of a task when a step has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum StepStart {
     /// Works, and then calls [`Deadlines::end`].

@@ -53,7 +53,7 @@ pub(super) struct Environment {
     pub chunk_cpu_ns: u64,
 }
 
-/// Work that continues until the process is told to stop.
+/// Work that continues until the controller stops the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
     /// Periodic work with deadlines.

@@ -139,8 +139,17 @@ fn shown_id(metric: &Metric) -> String {
     format!("{}{}", metric.id, if metric.distribution { "_STATISTIC" } else { "" })
 }
 
+/// Maximum length of a name that counts as a misspelling, bytes.
+const LONGEST: usize = 200;
+
 /// Message for an unknown metric, with similar names.
 fn unknown(name: &str) -> String {
+    if name.len() > LONGEST {
+        return format!(
+            "there is no metric with a name of {} bytes; `schedlab explain-metric` lists all",
+            name.len()
+        );
+    }
     let wanted = name.to_lowercase().replace([' ', '-'], "_");
     let mut names: Vec<(usize, String)> = vec![];
     for named in catalogue::every() {

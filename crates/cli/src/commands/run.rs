@@ -62,6 +62,9 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         status = if all_well { status } else { Status::Error };
         reports.extend(report);
     }
+    if outputs.as_ref().is_some_and(Outputs::has_failed) {
+        status = Status::Error;
+    }
     if reports.is_empty() {
         return Ok(Status::Error);
     }

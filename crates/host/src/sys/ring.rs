@@ -58,8 +58,8 @@ const CONTEXT_SWITCH: u64 = 1 << 26;
 /// `perf_event_open(2)`: `thread` 0 is the calling one, -1 is all; `cpu` -1 is any.
 fn open(attr: &EventAttr, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
     let flags = FLAG_CLOEXEC;
-    // SAFETY: the kernel reads `size` bytes at the pointer, those of `attr`, alive until the call
-    // is over.
+    // SAFETY: the kernel reads `size` bytes at the pointer. They belong to `attr`, which is alive
+    // until the call is over.
     let fd = unsafe {
         libc::syscall(libc::SYS_perf_event_open, std::ptr::from_ref(attr), thread, cpu, -1, flags)
     };
@@ -70,14 +70,14 @@ fn open(attr: &EventAttr, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-/// The context switches that are counted.
+/// Set of context switches that are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CounterScope {
-    /// Those of the calling thread, as far as user space observes them.
+    /// Switches of the calling thread, as far as user space observes them.
     OwnWithoutKernel,
-    /// Those of the calling thread.
+    /// Switches of the calling thread.
     Own,
-    /// Those of all tasks on a CPU.
+    /// Switches of all tasks on a CPU.
     OnCpu(u32),
 }
 

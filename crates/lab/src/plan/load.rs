@@ -134,7 +134,12 @@ impl Loaded {
             }
         }
         let experiment = Experiment::new(model, &groups, self.config.cpus)?;
-        let (config, timetable) = (self.config.clone(), self.timetable.clone());
+        let (mut config, timetable) = (self.config.clone(), self.timetable.clone());
+        for setting in set {
+            if let settings::Setting::Hz { hz } = setting {
+                config.hz = Some(*hz);
+            }
+        }
         Ok(Experiment { config, timetable, ..experiment })
     }
 

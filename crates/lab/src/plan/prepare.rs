@@ -6,6 +6,7 @@ use crate::column_settings::{self, Settings};
 use crate::config::RunConfig;
 use crate::error::Error;
 use crate::experiment::Experiment;
+use crate::kernels;
 use crate::scx;
 use crate::scx::policy;
 use crate::select::{self, Choice, Chosen};
@@ -198,6 +199,7 @@ impl Plan {
             notes.extend(more_notes);
             columns = kept;
         }
+        notes.extend(kernel_notes(&columns)?);
         let choices: Vec<Choice> = columns.iter().map(|one| one.choice.clone()).collect();
         for (_, experiment) in &mut variants.all {
             experiment.record = self.record.extent(choices.len());
@@ -269,6 +271,16 @@ impl Plan {
         let load = CheckedLoad::Benchmark(Box::new(sweep));
         Ok(Prepared { plan: self.clone(), load, schedulers, common, notes })
     }
+}
+
+/// Explanations of the columns that are named by a kernel.
+fn kernel_notes(columns: &[Chosen]) -> Result<Vec<String>, Error> {
+    let mut notes = vec![];
+    for title in columns.iter().flat_map(|one| &one.set).filter_map(Setting::kernel) {
+        let name = if title.starts_with("host ") { "host" } else { title };
+        notes.extend(kernels::find(name)?.map(|kernel| kernel.note));
+    }
+    Ok(notes)
 }
 
 /// Tunables among `set`.

@@ -85,7 +85,7 @@ impl Policy {
             Some(preset) => preset.calls(scheduler.image(), target.cpus),
             None => vec![],
         };
-        // A program that the user half or the user calls is not called for the preset, too.
+        // A program that the user half or the user calls is not called for the preset as well.
         let user = scheduler.image().user.clone();
         let is_own = |name: &String| {
             self.calls.iter().any(|(other, _)| other == name)
@@ -121,7 +121,7 @@ impl Policy {
             hz_default: HZ,
             hz_range: (100, 1000),
             cpus_max: 512,
-            policies: &schedlab_core::Policy::ALL,
+            policies: schedlab_core::Policy::MAINLINE,
             can: Capabilities { groups: true, quotas: self.quotas, ..Capabilities::BASIC },
             kernel: Some(version),
             build: Build::Loaded(Arc::new(move |config| {

@@ -154,7 +154,7 @@ impl CostModel {
         }
         if let Some(cost) = Cost::find(name) {
             self.kernel[cost] = ps;
-            // A general cost replaces those of single schedulers.
+            // A general cost replaces the costs of single schedulers.
             self.by_scheduler.retain(|special| special.name != name);
             return Ok(());
         }

@@ -7,7 +7,7 @@ fn refuse(text: &str) -> String {
     Description::parse("m.json", text).unwrap_err().to_string()
 }
 
-/// A file with this topology.
+/// Returns a file with this topology.
 fn with_topology(topology: &str) -> String {
     format!(r#"{{"format": 1, "name": "m", "topology": {topology}}}"#)
 }
@@ -113,7 +113,7 @@ fn mistakes_are_told_with_file_place_and_remedy() {
     );
 }
 
-/// A machine with these sections after its topology.
+/// Returns a machine with these sections after its topology.
 fn with_sections(sections: &str) -> String {
     format!(r#"{{"format": 1, "name": "m", "topology": {{"flat": 1}}, {sections}}}"#)
 }

@@ -72,7 +72,7 @@ pub enum Action {
     },
     /// Freeze a group with all its tasks and descendants: `cgroup.freeze`.
     FreezeGroup(GroupId),
-    /// Thaw a group. It continues unless one of its ancestors is frozen, too.
+    /// Thaw a group. It continues unless one of its ancestors is frozen as well.
     ThawGroup(GroupId),
     /// Set a tunable of the scheduler.
     SetTunable {

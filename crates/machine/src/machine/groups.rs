@@ -2,12 +2,12 @@
 //! (`cpuset.cpus`) and the freezer.
 //!
 //! * A task may use the CPUs that its owner allows, that its **group** has, and that are online. A
-//!   group has those of its own CPUs that its parent has, too. If there are none (or none online),
-//!   it has its parent's. If a task's owner allows none of its group's CPUs, the task uses the
-//!   group's. The owner's setting is remembered and applies again when the group changes, as in
-//!   version 2 of control groups.
+//!   group has the CPUs of its own set that its parent also has. If there are none (or none is
+//!   online), it has its parent's CPUs. If a task's owner allows none of its group's CPUs, the task
+//!   uses the group's. The owner's setting is remembered and applies again when the group changes,
+//!   as in version 2 of control groups.
 //! * A group is **frozen** if it or one of its ancestors was frozen. A task that enters such a
-//!   group stops, and one that leaves it continues.
+//!   group stops, and a task that leaves it continues.
 
 use schedlab_core::{CpuSet, GroupId};
 

@@ -312,8 +312,8 @@ impl Key {
     }
 }
 
-/// Results of earlier simulations. Equal costs give equal results, and those of 2.6 do not depend
-/// on the cost of a scan step in 2.4.
+/// Results of earlier simulations. Equal costs give equal results, and the results for 2.6 do not
+/// depend on the cost of a scan step in 2.4.
 #[derive(Default)]
 struct SimulationCache(Vec<(Key, f64)>);
 

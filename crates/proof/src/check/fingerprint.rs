@@ -67,7 +67,7 @@ const fn waker(waker: Waker) -> u64 {
 
 const fn reason(reason: BlockReason) -> u64 {
     match reason {
-        BlockReason::Interruptible => 0,
+        BlockReason::Interruptible | BlockReason::Futex => 0,
         BlockReason::Uninterruptible => 1,
         BlockReason::Stopped => 2,
         BlockReason::Dead => 3,

@@ -62,7 +62,7 @@ impl ObservedTask {
         match self.sched.policy {
             Policy::Deadline => 100,
             Policy::Fifo | Policy::RoundRobin => self.sched.rt_priority,
-            Policy::Other | Policy::Batch | Policy::Idle => 0,
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => 0,
         }
     }
 }
@@ -356,7 +356,8 @@ impl<S: Scheduler> Watched<S> {
     }
 
     fn note_attr(&mut self, attr: &SchedAttr) {
-        self.urgent |= attr.policy.is_realtime() || attr.policy == Policy::Deadline;
+        self.urgent |=
+            attr.policy.is_realtime() || matches!(attr.policy, Policy::Deadline | Policy::Iso);
         self.load.nice_max = self.load.nice_max.max(attr.nice);
         self.load.nice_min = self.load.nice_min.min(attr.nice);
         self.load.tasks = self.load.tasks.max(self.alive);

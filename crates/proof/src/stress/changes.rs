@@ -130,6 +130,7 @@ impl Maker<'_> {
         for (policy, word) in [
             (Policy::Batch, "batch".to_string()),
             (Policy::Idle, "idle".to_string()),
+            (Policy::Iso, "iso".to_string()),
             (Policy::Fifo, format!("fifo {rt_priority}")),
             (Policy::RoundRobin, format!("rr {rt_priority}")),
         ] {

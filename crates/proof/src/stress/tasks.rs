@@ -148,7 +148,11 @@ impl Maker {
             30..40 if self.urgent => Policy::Deadline,
             _ => Policy::Other,
         };
-        let policy = if known.contains(&policy) { policy } else { Policy::Other };
+        let policy = match policy {
+            Policy::Other if known.contains(&Policy::Iso) && self.chance(15) => Policy::Iso,
+            policy if known.contains(&policy) => policy,
+            _ => Policy::Other,
+        };
         match policy {
             Policy::Fifo | Policy::RoundRobin => {
                 properties.priority = Some(match self.random.below(3) {
@@ -169,7 +173,7 @@ impl Maker {
                 properties.dl_deadline_us =
                     Some(period_us - self.random.below((period_us - runtime_us) / 2));
             }
-            Policy::Other | Policy::Batch | Policy::Idle => {
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => {
                 let nice = self.nice();
                 properties.priority = (nice != 0).then_some(nice);
             }

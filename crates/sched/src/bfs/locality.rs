@@ -4,7 +4,7 @@
 //! search for an idle CPU prefers those near the one where the task last ran (both releases), and
 //! 0.316 sees a queued task's deadline later the further away it last ran.
 
-use super::idle_map::IdleMap;
+use crate::ck::idle_map::IdleMap;
 use alloc::vec::Vec;
 use core::ops::Range;
 use schedlab_core::{CpuId, Topology};
@@ -66,7 +66,7 @@ impl Locality {
         }
     }
 
-    /// The longest possible [`distance`](Locality::distance).
+    /// Returns the longest possible [`distance`](Locality::distance).
     pub(super) fn most_distant(&self) -> i64 {
         self.topology.iter().map(|cpu| self.distance(CpuId(0), cpu)).max().unwrap_or(0)
     }

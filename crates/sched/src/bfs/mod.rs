@@ -43,19 +43,17 @@
 //! This file: the pick ([`Scheduler::schedule`], `put_away`, `earliest_deadline_task`). `grq.rs`:
 //! the queue. `preempt.rs`: wakeup preemption and sticky tasks. `clock.rs`: time and charges.
 //! `releases.rs`: slices and deadlines. `rules.rs`: the decision rules, by number. `locality.rs`:
-//! the distances between CPUs. `idle_map.rs`: the set of idle CPUs. `fork_exit.rs`: starts, forks
-//! and exits. `syscalls.rs`: changes of nice and policy.
+//! the distances between CPUs. `fork_exit.rs`: starts, forks and exits. `syscalls.rs`: changes of
+//! nice and policy.
 //!
 //! # Not included
 //!
-//! `SCHED_ISO`: the interface has no such policy, so its allowance limits no task. Frequency
-//! scaling.
+//! `SCHED_ISO`: no task has it here, so its allowance limits none. Frequency scaling.
 
 mod audit;
 mod clock;
 mod fork_exit;
 mod grq;
-mod idle_map;
 mod locality;
 mod preempt;
 mod releases;
@@ -66,9 +64,9 @@ mod syscalls;
 mod tests;
 
 use self::grq::{GlobalQueue, IDLE_PRIO, MAX_RT_PRIO, NORMAL_PRIO, PRIO_LIMIT};
-use self::idle_map::IdleMap;
 use self::locality::Locality;
 pub use self::releases::{Affinity, Clock, ENTRY, ForkRule, SliceUnit, Version};
+use crate::ck::idle_map::IdleMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -175,17 +173,17 @@ pub struct Bfs {
     jiffies_seen: u64,
 }
 
-/// The level of a policy.
+/// Returns the level of a policy.
 fn prio_of(policy: Policy, rt_priority: u8) -> u8 {
     match policy {
         Policy::Fifo | Policy::RoundRobin => MAX_RT_PRIO - 1 - rt_priority,
         Policy::Idle => IDLE_PRIO,
-        Policy::Other | Policy::Batch | Policy::Deadline => NORMAL_PRIO,
+        Policy::Other | Policy::Batch | Policy::Deadline | Policy::Iso => NORMAL_PRIO,
     }
 }
 
 impl Bfs {
-    /// The scheduler on an idle machine.
+    /// Creates the scheduler on an idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> Bfs {
         let cpus = config.topology.cpus();
         let mut bfs = Bfs {
@@ -227,7 +225,7 @@ impl Bfs {
         self.distances[(nice + 20) as usize]
     }
 
-    /// The longest possible distance: that of nice 19.
+    /// Returns the longest possible distance: that of nice 19.
     #[inline]
     fn longest_deadline(&self) -> i64 {
         self.distances[39]
@@ -342,7 +340,8 @@ impl Bfs {
         });
     }
 
-    /// The earliest deadline of a level as seen by `cpu`, and the rule by which it is chosen.
+    /// Returns the earliest deadline of a level as seen by `cpu`, and the rule by which it is
+    /// chosen.
     fn earliest_of(&self, platform: &Platform, level: u8, cpu: CpuId) -> Option<(Rule, TaskId)> {
         let overdue =
             if self.version.takes_first_overdue { platform.jiffies() as i64 } else { i64::MIN };
@@ -370,8 +369,8 @@ impl Bfs {
         Some((rule, task))
     }
 
-    /// 0.316: number of jiffies by which the deadline of `task` counts as later on `cpu`, because
-    /// that is not where it last ran.
+    /// 0.316: returns the number of jiffies by which the deadline of `task` counts as later on
+    /// `cpu`, because that is not where it last ran.
     #[inline]
     fn cache_distance(&self, task: TaskId, cpu: CpuId) -> i64 {
         let row = &self.tasks[task];

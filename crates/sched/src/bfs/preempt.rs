@@ -144,8 +144,8 @@ impl Bfs {
         }
     }
 
-    /// The idle CPU in `allowed` that is nearest to `cpu`. Among equals the first, counting upwards
-    /// from `from` and around.
+    /// Returns the idle CPU in `allowed` that is nearest to `cpu`. Among equals the first, counting
+    /// upwards from `from` and around.
     fn nearest_idle(&self, cpu: CpuId, from: CpuId, allowed: &CpuSet) -> Option<CpuId> {
         let round = || {
             let upwards = self.idle_map.first_from(from.0, allowed);
@@ -170,7 +170,7 @@ impl Bfs {
         }
     }
 
-    /// The lowest CPU in `allowed`.
+    /// Returns the lowest CPU in `allowed`.
     pub(super) fn first_allowed(&self, allowed: &CpuSet) -> CpuId {
         allowed.first(self.cpus.len() as u32).unwrap_or(CpuId(0))
     }

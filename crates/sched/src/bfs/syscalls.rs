@@ -24,7 +24,7 @@ impl Bfs {
         }
     }
 
-    /// `sched_setscheduler`.
+    /// Implements `sched_setscheduler`.
     pub(super) fn set_policy(
         &mut self,
         platform: &mut Platform,

@@ -16,7 +16,7 @@ fn with_policy(policy: Policy, rt_priority: u32) -> SchedAttr {
     SchedAttr { policy, rt_priority, ..SchedAttr::default() }
 }
 
-/// A machine on which ordinary tasks have started at 0, each a process.
+/// Returns a machine on which ordinary tasks have started at 0, each a process.
 fn machine(version: Version, cpus: u32, nices: &[i32]) -> (Bfs, Platform) {
     let config = BuildConfig::flat(cpus, 1000);
     let (mut bfs, mut platform) = (Bfs::new(version, &config), config.platform());

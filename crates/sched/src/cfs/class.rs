@@ -106,7 +106,7 @@ impl Class for Cfs {
         self.put_prev_task_fair(rqs, platform, pid);
     }
 
-    /// `set_curr_task_fair`.
+    /// Implements `set_curr_task_fair`.
     fn set_curr_task(&mut self, rqs: &mut Rqs, _: &mut Platform, _cpu: CpuId, pid: Pid) {
         let mut level = Some(self.entity_of(pid));
         while let Some(e) = level {
@@ -221,6 +221,10 @@ impl Class for Cfs {
 }
 
 impl FairClass for Cfs {
+    fn chooses_cpu_at_first_wakeup(&self) -> bool {
+        self.version.chooses_cpu_at_first_wakeup
+    }
+
     fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, parent: Parent) {
         if self.version.interactive {
             self.interactive.born(pid);

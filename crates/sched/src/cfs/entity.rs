@@ -54,7 +54,7 @@ pub struct Entity {
 const _: () = assert!(size_of::<Entity>() == 128);
 
 impl Entity {
-    /// A task or a group that has never run.
+    /// Creates a task or a group that has never run.
     pub fn new(
         kind: EntityKind,
         load: LoadWeight,
@@ -93,7 +93,7 @@ impl Entity {
         matches!(self.kind, EntityKind::Task(_))
     }
 
-    /// `task_of`: the task of this entity.
+    /// `task_of`: returns the task of this entity.
     ///
     /// # Panics
     /// If it is a group.

@@ -39,8 +39,8 @@ impl Cfs {
         }
     }
 
-    /// The entities of a queue, waiting and running, in no order of virtual time: its tasks from
-    /// the list that balancing reads, its groups from the queues of the CPU.
+    /// Returns the entities of a queue, waiting and running, in no order of virtual time: its tasks
+    /// from the list that balancing reads, its groups from the queues of the CPU.
     fn members(&self, q: CfsRqId) -> Vec<EntityId> {
         let queue = &self.queues[q];
         let mut members = Vec::new();
@@ -57,8 +57,8 @@ impl Cfs {
         members
     }
 
-    /// The candidate for `e` in its queue, where no entity is further behind than `left`. Its rank:
-    /// buddies that are near enough first, then by vruntime, and among equals by arrival.
+    /// Returns the candidate for `e` in its queue, where no entity is further behind than `left`.
+    /// Its rank: buddies that are near enough first, then by vruntime, and among equals by arrival.
     fn candidate(&self, rqs: &Rqs, e: EntityId, left: EntityId) -> Candidate {
         let entity = &self.entities[e];
         let queue = &self.queues[entity.cfs_rq];
@@ -97,8 +97,8 @@ impl Cfs {
         candidate
     }
 
-    /// The order of `e` among entities with the same vruntime. The running entity is put back after
-    /// the waiting ones.
+    /// Returns the order of `e` among entities with the same vruntime. The running entity is put
+    /// back after the waiting ones.
     fn arrival_of(&self, e: EntityId) -> i64 {
         let entity = &self.entities[e];
         let runs = self.queues[entity.cfs_rq].curr == Some(e);
@@ -132,7 +132,7 @@ impl Cfs {
         buddy.vruntime.ahead_of(left.vruntime) <= granularity as i64
     }
 
-    /// The grounds of a pick.
+    /// Returns the grounds of a pick.
     pub(super) fn account_of_pick(&self, rqs: &Rqs, cpu: CpuId) -> Evidence {
         let queue = &self.queues[CfsRqId::root(cpu)];
         let mut evidence = Evidence::default();

@@ -9,8 +9,8 @@ use schedlab_core::{CpuId, Platform, Question, TimerKey, TimerPhase};
 /// Minimum delay of the timer for a task that has yet to be switched to, ns.
 const SHORTEST_NS: i64 = 10_000;
 
-/// The timer of a CPU. (Key 0 belongs to the real-time class, and 0 and 1 modulo 4 to the groups'
-/// quotas.)
+/// Returns the timer of a CPU. (Key 0 belongs to the real-time class, and 0 and 1 modulo 4 to the
+/// groups' quotas.)
 const fn timer_of(cpu: CpuId) -> TimerKey {
     TimerKey(2 + 4 * cpu.0)
 }

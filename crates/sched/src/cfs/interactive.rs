@@ -72,8 +72,8 @@ impl Interactive {
                 > u128::from(row.sum_sleep_ns) * steps * steps * u128::from(self.f)
     }
 
-    /// Number of steps that a task with these run and sleep times reaches if it is judged
-    /// repeatedly.
+    /// Returns the number of steps that a task with these run and sleep times reaches if it is
+    /// judged repeatedly.
     pub fn steps(&self, sum_exec_ns: u64, sum_sleep_ns: u64) -> u8 {
         let mut row = Row { sum_sleep_ns, ..Row::default() };
         while self.is_cpu_bound(&row, sum_exec_ns) {
@@ -82,17 +82,17 @@ impl Interactive {
         row.nice_add
     }
 
-    /// The increase of a task's nice value.
+    /// Returns the increase of a task's nice value.
     pub fn nice_add(&self, pid: Pid) -> u8 {
         self.rows.get(pid.index()).map_or(0, |row| row.nice_add)
     }
 
-    /// The highest nice value with which a task of `nice` may be scheduled.
+    /// Returns the highest nice value with which a task of `nice` may be scheduled.
     pub(super) fn worst_nice(nice: i32) -> i32 {
         (nice + i32::from(NICE_ADD_MAX)).min(19)
     }
 
-    /// The attributes of a task with its effective nice value.
+    /// Returns the attributes of a task with its effective nice value.
     pub(super) fn effective(&self, pid: Pid, attr: &SchedAttr) -> SchedAttr {
         SchedAttr { nice: (attr.nice + i32::from(self.nice_add(pid))).min(19), ..*attr }
     }
@@ -135,7 +135,7 @@ impl Interactive {
         begins_anew
     }
 
-    /// The tunables with their values.
+    /// Returns the tunables with their values.
     pub(super) fn tunables(&self) -> [Tunable; 3] {
         let values = [self.f, self.tau_ns, self.reset_ns];
         let helps = [

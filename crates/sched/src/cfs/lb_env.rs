@@ -69,7 +69,7 @@ pub(super) struct PassState {
 }
 
 impl PassState {
-    /// The state at the beginning of a pass over a domain with these parameters.
+    /// Creates the state at the beginning of a pass over a domain with these parameters.
     pub(super) fn new(params: &DomainParams, idle: CpuIdleType) -> PassState {
         let busy_sibling = params.share_cpupower && idle == CpuIdleType::NotIdle;
         PassState { its_turn: true, all_pinned: false, busy_sibling }

@@ -144,7 +144,7 @@ pub struct Cfs {
     entities: IndexVec<EntityId, Entity>,
     /// By [`Pid`]: the entity of each thread that is a task.
     entity_of: Vec<Option<EntityId>>,
-    /// First the queues of the root group by CPU, then those of other groups in the order of
+    /// First the queues of the root group by CPU, then the queues of other groups in the order of
     /// creation.
     queues: IndexVec<CfsRqId, CfsRq>,
     groups: TaskGroups,
@@ -162,7 +162,7 @@ pub struct Cfs {
     balancing: Vec<Vec<Balancing>>,
     /// The CPUs that a balancing pass considers.
     candidates: Candidates,
-    /// 2.6.24: its domains and loads, which differ from those of the later releases.
+    /// 2.6.24: its domains and loads, which differ from later releases.
     early: Option<load_balance_2_6_22::Domains>,
     /// 2.6.24: the tasks that a balancing pass examines, in its order.
     early_order: Vec<Pid>,
@@ -179,7 +179,7 @@ pub struct Cfs {
 }
 
 impl Cfs {
-    /// The class without tasks.
+    /// Creates the class without tasks.
     pub fn new(version: Version, rqs: &Rqs, hz: u32) -> Cfs {
         let cpus = rqs.cpus();
         let all = || (0..cpus).map(CpuId);
@@ -233,7 +233,7 @@ impl Cfs {
         }
     }
 
-    /// The virtual time of a task.
+    /// Returns the virtual time of a task.
     pub fn vruntime(&self, pid: Pid) -> Vruntime {
         self.entities[self.entity_of(pid)].vruntime
     }

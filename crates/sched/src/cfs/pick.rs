@@ -28,7 +28,8 @@ impl Cfs {
         Some(pid)
     }
 
-    /// The pick with its account: the candidates are listed before the pick changes anything.
+    /// Returns the pick with its account: the candidates are listed before the pick changes
+    /// anything.
     #[cold]
     #[inline(never)]
     fn pick_and_account(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) -> Pid {
@@ -38,7 +39,7 @@ impl Cfs {
         pid
     }
 
-    /// The task picked on `cpu`, which has at least one, and the rule.
+    /// Returns the task picked on `cpu`, which has at least one, and the rule.
     #[inline]
     fn pick_task(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) -> (Pid, Rule) {
         let mut q = CfsRqId::root(cpu);
@@ -66,8 +67,8 @@ impl Cfs {
         }
     }
 
-    /// `pick_next_entity`: the leftmost, unless a buddy is not too far ahead of it. The entity
-    /// leaves the timeline. `rule` becomes the buddy's if that is larger.
+    /// `pick_next_entity`: returns the leftmost, unless a buddy is not too far ahead of it. The
+    /// entity leaves the timeline. `rule` becomes the buddy's if that is larger.
     #[inline]
     fn pick_next_entity(&mut self, q: CfsRqId, rule: &mut Rule) -> EntityId {
         let queue = &mut self.queues[q];
@@ -81,7 +82,7 @@ impl Cfs {
         picked
     }
 
-    /// The pick where there are buddies, and the rule if it is one of them.
+    /// Returns the pick where there are buddies, and the rule if it is one of them.
     fn pick_buddy_or_leftmost(&self, q: CfsRqId) -> (EntityId, Rule) {
         let queue = &self.queues[q];
         let left = queue.timeline.leftmost().expect("an entity waits");

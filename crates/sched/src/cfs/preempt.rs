@@ -79,8 +79,8 @@ impl Cfs {
         }
     }
 
-    /// `wakeup_gran`: distance by which `curr` must be ahead of `woken` to be preempted, virtual
-    /// ns.
+    /// `wakeup_gran`: returns the distance by which `curr` must be ahead of `woken` to be
+    /// preempted, virtual ns.
     #[inline]
     pub(super) fn wakeup_gran(&self, curr: &Entity, woken: &Entity) -> u64 {
         let limit = self.tunables.wakeup_granularity_ns;
@@ -250,7 +250,8 @@ impl Cfs {
         u64::from(self.queues[q].nr_running) >= self.tunables.nr_latency
     }
 
-    /// The decision, if it follows from the policies of the running and the woken task alone.
+    /// Returns the decision, if it follows from the policies of the running and the woken task
+    /// alone.
     #[inline]
     fn verdict_by_policy(&self, running: Policy, woken: Policy) -> Option<(bool, Rule)> {
         match woken {
@@ -265,7 +266,7 @@ impl Cfs {
         }
     }
 
-    /// The decision, if a feature makes it without comparing virtual times.
+    /// Returns the decision, if a feature makes it without comparing virtual times.
     #[inline]
     fn verdict_by_feature(
         &mut self,
@@ -338,7 +339,7 @@ impl Cfs {
         (true, rule)
     }
 
-    /// The rule by which `woken` does not preempt the running entity.
+    /// Returns the rule by which `woken` does not preempt the running entity.
     #[inline]
     fn rule_of_waiting(
         &self,

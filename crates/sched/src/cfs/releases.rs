@@ -133,8 +133,8 @@ pub struct Version {
     pub idle_policy_gives_way: bool,
     /// Whether a woken `SCHED_IDLE` task never preempts.
     pub idle_policy_never_preempts: bool,
-    /// Whether `min_vruntime` advances only when time is charged, and then even if none has passed;
-    /// otherwise it advances at dequeues, too.
+    /// Whether `min_vruntime` advances only when time is charged, and then even if none has passed.
+    /// If not, it also advances at dequeues.
     pub min_vruntime_on_charge_only: bool,
     /// Whether the weight of `SCHED_IDLE` is 2, with an inverse that is wrong by mistake.
     pub old_idle_weight: bool,
@@ -143,6 +143,9 @@ pub struct Version {
     /// Whether the weight of a group's entity follows the load of its queue at every enqueue and
     /// dequeue; otherwise shares are divided again from time to time.
     pub shares_follow_load: bool,
+    /// Whether `wake_up_new_task` chooses the CPU of a new task, which `sched_fork` did until
+    /// 2.6.33.
+    pub chooses_cpu_at_first_wakeup: bool,
     /// Whether a wakeup searches for an idle CPU that shares the cache.
     pub idle_sibling: bool,
     /// Limits on the CPU time of groups, if any, and their version.
@@ -195,6 +198,7 @@ impl Version {
         old_idle_weight: false,
         groups: true,
         shares_follow_load: false,
+        chooses_cpu_at_first_wakeup: false,
         idle_sibling: false,
         bandwidth: None,
         interactive: false,
@@ -224,6 +228,7 @@ impl Version {
         buddies: Buddies::Preempting,
         tick_spares_behind: true,
         shares_follow_load: true,
+        chooses_cpu_at_first_wakeup: true,
         idle_sibling: true,
         bandwidth: Some(BandwidthVersion::V3_2),
         factor_cpus_max: 8,

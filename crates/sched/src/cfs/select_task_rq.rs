@@ -34,7 +34,7 @@ impl Cfs {
         idle
     }
 
-    /// The CPU where the task last ran, or the waker's if that does not upset the balance.
+    /// Returns the CPU where the task last ran, or the waker's if that does not upset the balance.
     #[inline]
     fn affine_for_wakeup(
         &mut self,
@@ -76,7 +76,7 @@ impl Cfs {
         chosen
     }
 
-    /// The operands of `wake_affine`: the loads of the waker's CPU and of the previous one.
+    /// Returns the operands of `wake_affine`: the loads of the waker's CPU and of the previous one.
     fn affine_loads(&self, rqs: &Rqs, level: usize, pid: Pid, sync: bool) -> AffineLoads {
         let (this, prev) = (rqs.this_cpu, rqs.cpu_of(pid));
         let params = &rqs.domains.level(level).params;
@@ -166,8 +166,8 @@ impl Cfs {
         cpu
     }
 
-    /// `find_idlest_group`: the least loaded other group of the domain, if it is much less loaded
-    /// than the local group.
+    /// `find_idlest_group`: returns the least loaded other group of the domain, if it is much less
+    /// loaded than the local group.
     fn find_idlest_group(&self, rqs: &Rqs, level: usize, cpu: CpuId, pid: Pid) -> Option<usize> {
         let domain = rqs.domains.level(level);
         let span = domain.span(cpu);
@@ -207,8 +207,8 @@ impl Cfs {
         least.filter(|&(load, _)| 100 * own_load >= imbalance * load).map(|(_, group)| group)
     }
 
-    /// `find_idlest_cpu`: the allowed CPU of a group with the least load; among equals the current
-    /// one, else the first.
+    /// `find_idlest_cpu`: returns the allowed CPU of a group with the least load; among equals the
+    /// current one, else the first.
     fn find_idlest_cpu(&self, rqs: &Rqs, cpus: &[CpuId], this: CpuId, pid: Pid) -> Option<CpuId> {
         let mut best: Option<(u64, CpuId)> = None;
         for &cpu in cpus {
@@ -264,8 +264,8 @@ struct AffineLoads {
 }
 
 impl AffineLoads {
-    /// `wake_affine`: the rule by which the task moves to the waker's CPU; [`rules::PREVIOUS_CPU`]
-    /// if it does not.
+    /// `wake_affine`: returns the rule by which the task moves to the waker's CPU;
+    /// [`rules::PREVIOUS_CPU`] if it does not.
     #[inline]
     fn wake_affine(&self) -> Rule {
         if self.is_balanced {
@@ -296,8 +296,8 @@ impl AffineLoads {
     }
 }
 
-/// The first of the items with the least load. No load is less than 0, so the search ends at the
-/// first load of 0, and while there are idle CPUs a fork does not examine the whole machine.
+/// Returns the first of the items with the least load. No load is less than 0, so the search ends
+/// at the first load of 0, and while there are idle CPUs a fork does not examine the whole machine.
 fn first_least(loads: impl Iterator<Item = (u64, usize)>) -> Option<(u64, usize)> {
     let mut least: Option<(u64, usize)> = None;
     for (load, number) in loads {

@@ -9,7 +9,7 @@ use schedlab_core::index::TypedIndex;
 use schedlab_core::{CpuId, GroupId};
 
 impl Cfs {
-    /// The queue of a group on a CPU, if it already has one.
+    /// Returns the queue of a group on a CPU, if it already has one.
     #[inline]
     pub(super) fn queue_if_any(&self, group: GroupId, cpu: CpuId) -> Option<CfsRqId> {
         if group == GroupId::ROOT {
@@ -19,7 +19,8 @@ impl Cfs {
         }
     }
 
-    /// The queue of a group on a CPU. Creates it, and those of its ancestors, if they do not exist.
+    /// Returns the queue of a group on a CPU. Creates it, and the queues of the group's ancestors,
+    /// if they do not exist.
     pub(super) fn queue_of(&mut self, group: GroupId, cpu: CpuId) -> CfsRqId {
         if let Some(q) = self.queue_if_any(group, cpu) {
             return q;

@@ -30,19 +30,19 @@ impl Cfs {
         e
     }
 
-    /// The entity of a task.
+    /// Returns the entity of a task.
     #[inline]
     pub(super) fn entity_of(&self, pid: Pid) -> EntityId {
         self.entity_of[pid.index()].expect("the thread is a task")
     }
 
-    /// The entity of a thread, if it is a task.
+    /// Returns the entity of a thread, if it is a task.
     #[inline]
     pub(super) fn entity_if_any(&self, pid: Pid) -> Option<EntityId> {
         self.entity_of[pid.index()]
     }
 
-    /// The group of an entity.
+    /// Returns the group of an entity.
     #[inline]
     pub(super) fn group_of(&self, e: EntityId) -> GroupId {
         self.queues[self.entities[e].cfs_rq].group
@@ -54,7 +54,7 @@ impl Cfs {
         self.entities[e].sum_exec + rqs.thread(pid).rt_sum_exec
     }
 
-    /// The weight of a task by its attributes (and by the `cfs_interactive` rule).
+    /// Returns the weight of a task by its attributes (and by the `cfs_interactive` rule).
     pub(super) fn load_of(&self, pid: Pid, attr: &SchedAttr) -> LoadWeight {
         let attr = self.interactive.effective(pid, attr);
         LoadWeight::of_task(&attr, self.version.old_idle_weight)

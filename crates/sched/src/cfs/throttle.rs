@@ -46,7 +46,7 @@ impl Cfs {
         }
     }
 
-    /// `throttle_cfs_rq`.
+    /// Implements `throttle_cfs_rq`.
     fn throttle_cfs_rq(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let queue = &self.queues[q];
         let (cpu, count) = (queue.cpu, queue.h_nr_running);

@@ -147,8 +147,8 @@ impl Cfs {
         }
     }
 
-    /// `effective_load`: the change of the weight of `cpu` if `own` were added to the queue of
-    /// `group` there, and `all` to the group as a whole. Signed.
+    /// `effective_load`: returns the change of the weight of `cpu` if `own` were added to the queue
+    /// of `group` there, and `all` to the group as a whole. Signed.
     pub(super) fn effective_load(
         &self,
         group: GroupId,

@@ -176,7 +176,8 @@ pub struct Bandwidth<Q> {
     ever_used: bool,
 }
 
-/// The timers use keys of their own among those of the release: 0 and 1 modulo 4, from 4 on.
+/// Key of the period timer. Among the timers of the release, the keys from 4 on that are 0 or 1
+/// modulo 4 are reserved for this module.
 const fn period_timer_of(group: GroupId) -> TimerKey {
     TimerKey(4 + 4 * group.0)
 }
@@ -494,7 +495,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.locals[q].remaining_ns > 0
     }
 
-    /// The CPU on which the period timer of `group` fires.
+    /// Returns the CPU on which the period timer of `group` fires.
     pub fn timer_cpu(&self, group: GroupId) -> CpuId {
         self.pools[group.index()].timer_cpu
     }
@@ -505,12 +506,12 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.locals[q].throttled
     }
 
-    /// The throttled queue after `q`.
+    /// Returns the throttled queue after `q`.
     pub fn next_throttled(&self, q: Q) -> Option<Q> {
         self.locals[q].later
     }
 
-    /// The queue of `group` that has been throttled longest.
+    /// Returns the queue of `group` that has been throttled longest.
     pub fn first_throttled(&self, group: GroupId) -> Option<Q> {
         self.pools[group.index()].first_throttled
     }
@@ -623,7 +624,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         Ok(())
     }
 
-    /// The value of `sched_cfs_bandwidth_slice_us`.
+    /// Returns the value of `sched_cfs_bandwidth_slice_us`.
     pub fn slice_us(&self) -> i64 {
         self.slice_ns / 1000
     }
@@ -633,7 +634,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.slice_ns = value * 1000;
     }
 
-    /// The group's counters, except its usage.
+    /// Returns the group's counters, except its usage.
     pub fn stats(&self, group: GroupId) -> GroupStats {
         let pool = &self.pools[group.index()];
         GroupStats {
@@ -692,13 +693,13 @@ impl<Q: TypedIndex> Bandwidth<Q> {
     }
 }
 
-/// `to_ratio`: a fraction of a period, in 2^-20.
+/// `to_ratio`: returns a fraction of a period, in 2^-20.
 fn ratio(quota: u64, period: u64) -> u64 {
     ((u128::from(quota) << 20) / u128::from(period)) as u64
 }
 
 impl<Q> Pool<Q> {
-    /// The end of a period that begins now. A timer continues where it stopped: at its next
+    /// Returns the end of a period that begins now. A timer continues where it stopped: at its next
     /// scheduled expiry, or whole periods after that. (In later releases the first expiry is at a
     /// random fraction of a period; here the fraction is 0.)
     fn next_end(&mut self, now_ns: u64) -> u64 {

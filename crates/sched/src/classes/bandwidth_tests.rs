@@ -1,8 +1,8 @@
 //! Quotas of task groups, checked against the rules: pools, slices, the runtime that queues keep
-//! and return, the two timers.
+//! and return, and the two timers.
 //!
-//! The numbers are those of the description of 3.2: a queue draws 5 ms at a time and keeps 1 ms
-//! when it returns runtime; the slack timer takes 5 ms; nothing is handed out within 2 ms before a
+//! The numbers come from the description of 3.2. A queue draws 5 ms at a time and keeps 1 ms when
+//! it returns runtime. The slack timer takes 5 ms. Nothing is handed out in the last 2 ms before a
 //! refill.
 
 use super::bandwidth::{Bandwidth, BandwidthVersion, Expiry, Quota, is_timer};
@@ -49,7 +49,7 @@ impl Accounts {
         self.take_orders();
     }
 
-    /// The group's queue on a CPU.
+    /// Returns the group's queue on a CPU.
     fn q(&self, cpu: u32) -> CfsRqId {
         CfsRqId::new((self.cpus + cpu) as usize)
     }

@@ -92,13 +92,13 @@ macro_rules! class {
 }
 
 impl<F: FairClass, D: Class> ClassList<F, D> {
-    /// The class of `pid`.
+    /// Returns the class of `pid`.
     #[inline]
     fn class_of(&self, pid: Pid) -> ClassId {
         self.core.thread(pid).class
     }
 
-    /// The class that selects a CPU for `pid`.
+    /// Returns the class that selects a CPU for `pid`.
     #[inline]
     fn selecting_class(&self, pid: Pid) -> ClassId {
         if self.fair.selects_for_all() { ClassId::Fair } else { self.class_of(pid) }
@@ -112,7 +112,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         let &Thread { cpu, class, .. } = self.core.thread(pid);
         class!(self, class, enqueue_task(platform, cpu, pid, why));
         self.core.thread_mut(pid).on_rq = true;
-        // The fair class counts its own threads, because those of throttled groups do not count.
+        // The fair class counts its own threads, because threads of throttled groups do not count.
         if class != ClassId::Fair {
             self.core.add_nr_running(cpu, 1);
         }
@@ -447,7 +447,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.core.external = parent == Parent::External;
         self.rt.thread_born(&self.core, platform, pid, parent);
         self.fair.thread_born(&self.core, pid, attr, parent);
-        if let Parent::Task { .. } = parent {
+        if parent != Parent::External || self.fair.chooses_cpu_at_first_wakeup() {
             let class = self.selecting_class(pid);
             let chosen = class!(self, class, select_task_rq(platform, pid, Select::Fork));
             let chosen = if attr.allowed.contains(chosen) {
@@ -750,7 +750,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.fair.group_set_quota(&mut self.core, platform, group, quota)
     }
 
-    /// `sched_move_task`.
+    /// Implements `sched_move_task`.
     fn move_task(
         &mut self,
         platform: &mut Platform,

@@ -345,7 +345,7 @@ fn a_smaller_slice_is_drawn_more_often() {
     assert_eq!([5_000, 20_000].map(used), [10 * MS, 0]);
 }
 
-/// The groups' fractions of the CPU time after `seconds`, in millionths.
+/// Returns the groups' fractions of the CPU time after `seconds`, in millionths.
 fn parts(m: &mut Machine, groups: &[GroupId], seconds: u64) -> Vec<u64> {
     let from: Vec<u64> = groups.iter().map(|&group| m.usage(group)).collect();
     let start = m.now();

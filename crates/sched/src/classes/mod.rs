@@ -239,6 +239,13 @@ pub trait FairClass: Class {
     /// golden schedules differ by release.)
     const DEQUEUES_AT_BLOCK: bool = false;
 
+    /// Whether the release chooses the CPU of a new task only when it is woken for the first time.
+    /// Then it does so for tasks from outside the workload, too, whose start is such a wakeup on
+    /// the CPU with the fewest tasks.
+    fn chooses_cpu_at_first_wakeup(&self) -> bool {
+        false
+    }
+
     /// Makes room for `pid` and records its initial attributes. It is on no runqueue yet; [`Rqs`]
     /// has its row.
     fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, parent: Parent);
@@ -377,7 +384,7 @@ pub trait FairClass: Class {
         Err(Errno::NotSupported.because("this scheduler has no task groups"))
     }
 
-    /// The class's tunables.
+    /// Returns the class's tunables.
     fn tunables(&self, rqs: &Rqs) -> Vec<Tunable>;
 
     /// Writes a tunable; name and range have been checked.
@@ -386,12 +393,12 @@ pub trait FairClass: Class {
     /// If the kernel refuses the value for another reason.
     fn set_tunable(&mut self, rqs: &mut Rqs, name: &str, value: i64) -> Result<(), TunableError>;
 
-    /// The rules of the class: 120 to 199.
+    /// Returns the rules of the class: 120 to 199.
     fn rules(&self) -> &'static [RuleDoc] {
         &[]
     }
 
-    /// The rules of balancing, if it is shared with other schedulers: 200 and above.
+    /// Returns the rules of balancing, if it is shared with other schedulers: 200 and above.
     fn more_rules(&self) -> &'static [RuleDoc] {
         &[]
     }
@@ -400,7 +407,7 @@ pub trait FairClass: Class {
     /// [`Inspect::candidates`](schedlab_core::Inspect::candidates).
     fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {}
 
-    /// The promises of the release.
+    /// Returns the promises of the release.
     fn promises(&self, rqs: &Rqs, load: &Load) -> Promises;
 
     /// Checks the class's data structures for consistency.

@@ -62,7 +62,13 @@ pub struct Fair<R: RuleState> {
     /// Whether the kernel was built with `CONFIG_NO_HZ_COMMON`: a task that wakes on another CPU
     /// has slept for as long as its old CPU was idle.
     pub(super) no_hz: bool,
-    /// What more urgent classes leave of each CPU.
+    /// Whether the kernel is preemptible: newly idle CPUs stop after they have pulled one task.
+    pub(super) preemptible: bool,
+    /// Time by which the CPUs' clocks are ahead of the machine's, ns.
+    pub(super) clock_ns: u64,
+    /// Jiffies of the kernel at time 0.
+    pub(super) jiffies: i64,
+    /// Capacity that more urgent classes leave of each CPU.
     pub(super) capacity: CpuCapacity,
     /// Statistics of all CPUs together, for balancing.
     pub(super) lb_cache: LbCache,
@@ -150,6 +156,29 @@ impl<R: RuleState> Fair<R> {
         self.tasks[task.index()].group
     }
 
+    /// Sets the CPUs' clocks to `clock_ns` at time 0.
+    pub(super) fn set_clock(&mut self, clock_ns: u64) {
+        let ahead_ns = clock_ns.wrapping_sub(core::mem::replace(&mut self.clock_ns, clock_ns));
+        for q in 0..self.cfs_rqs.len() {
+            self.cfs_rqs[CfsRqId::new(q)].pelt_clock.set_ahead(ahead_ns);
+        }
+    }
+
+    /// Sets the kernel's jiffies at time 0.
+    pub(super) fn set_jiffies(&mut self, jiffies: i64) {
+        self.jiffies = jiffies;
+        let computed = self.h_load_computed();
+        for q in 0..self.cfs_rqs.len() {
+            self.cfs_rqs[CfsRqId::new(q)].h_load = (0, computed);
+        }
+    }
+
+    /// Jiffy of this machine for which the `h_load` of a new queue, 0, counts as computed: the
+    /// kernel's jiffy 0.
+    pub(super) fn h_load_computed(&self) -> u64 {
+        0_u64.wrapping_sub(self.jiffies as u64)
+    }
+
     /// Whether fair tasks are queued on `cpu`, delayed ones included.
     #[inline]
     pub(super) fn is_queued_on(&self, cpu: CpuId) -> bool {
@@ -167,10 +196,10 @@ impl<R: RuleState> Fair<R> {
         self.entity_of(task).is_some_and(|e| self.se[e].sched_delayed)
     }
 
-    /// Marks that something of queue `q` that balancing reads has changed.
+    /// Marks queue `q` as changed in a way that matters to balancing.
     #[inline]
     pub(super) fn invalidate(&mut self, q: CfsRqId) {
-        // Balancing reads nothing of the queues of other groups.
+        // Balancing does not read the queues of other groups.
         if q.index() < self.cpus as usize {
             self.lb_cache.invalidate(CpuId(q.index() as u32));
         }

@@ -59,7 +59,7 @@ impl<R: PickRule> Fair<R> {
         if R::delays(self, platform, q, e, how) {
             return false;
         }
-        let detach = how.migrate && self.is_task(e);
+        let detach = how.migrate && self.is_task(e) && !self.version.attaches_outside_queueing();
         let attach = if detach { Attach::Detach } else { Attach::No };
         self.update_load_avg(platform.now_ns(), e, attach);
         self.update_runnable(e);
@@ -106,7 +106,7 @@ impl<R: PickRule> Fair<R> {
         self.cfs_rqs[q].min_slice(&self.se)
     }
 
-    /// `enqueue_task_fair`: enqueues `task` and those of its ancestors that are not yet queued.
+    /// `enqueue_task_fair`: enqueues `task` and all its ancestors that are not yet queued.
     /// Entities above a throttled queue are not updated.
     pub(super) fn enqueue(
         &mut self,
@@ -203,6 +203,9 @@ impl<R: PickRule> Fair<R> {
                 self.util_est_update(task);
             }
         }
+        if how.sleep {
+            R::goes_to_sleep(self, rqs, platform, task);
+        }
         let left = self.dequeue_entities(rqs, platform, e, how);
         if how.sleep && late {
             self.util_est_update(task);
@@ -213,8 +216,7 @@ impl<R: PickRule> Fair<R> {
         left
     }
 
-    /// Dequeues `first`, and those of its ancestors whose queues are then empty, up to a throttled
-    /// queue.
+    /// Dequeues `first`, and its ancestors whose queues are then empty, up to a throttled queue.
     pub(super) fn dequeue_entities(
         &mut self,
         rqs: &mut Rqs,

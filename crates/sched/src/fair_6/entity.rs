@@ -41,7 +41,7 @@ impl Vruntime {
         if other.is_before(self) { other } else { self }
     }
 
-    /// How much later than `other` it is, virtual ns.
+    /// Difference by which it is later than `other`, virtual ns.
     #[inline]
     pub fn since(self, other: Vruntime) -> i64 {
         self.0.wrapping_sub(other.0) as i64

@@ -36,12 +36,24 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         R::forked(self, rqs, platform, pid);
     }
 
-    fn wake_up_new(&mut self, _rqs: &Rqs, pid: Pid) {
+    fn wake_up_new(&mut self, _: &Rqs, now_ns: u64, pid: Pid) {
         self.init_load_avg(pid);
+        self.attach_new(now_ns, pid);
+    }
+
+    fn has_child(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        child: Pid,
+        parent: Option<Pid>,
+    ) {
+        R::has_child(self, rqs, platform, child, parent);
     }
 
     fn task_dead(&mut self, pid: Pid) {
         self.tasks[pid.index()].dead = true;
+        R::died(self, pid);
     }
 
     #[inline]
@@ -51,6 +63,11 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     fn reap(&mut self, pid: Pid) {
         self.release(pid);
+        R::reaped(self, pid);
+    }
+
+    fn waits_for_futex(&mut self, pid: Pid) {
+        R::waits_for_futex(self, pid);
     }
 
     #[inline]
@@ -150,7 +167,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
-        if rqs.nr_running[rqs.cpu_of(pid).index()] > 1 {
+        if rqs.nr_running[rqs.cpu_of(pid).index()] > 1 || R::yields_alone(self) {
             R::yield_fair(self, rqs, platform, pid);
         }
     }
@@ -191,6 +208,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         if !rqs.thread(pid).on_rq {
             R::comes_asleep(self, pid);
         }
+        R::joins_class(self, pid);
     }
 
     fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool {
@@ -240,8 +258,8 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     fn select_at_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId {
         let cpu = rqs.cpu_of(pid);
-        // Its averages were last updated at a tick or a pick; those of its queue since then, if
-        // other tasks were queued or dequeued.
+        // Its averages were last updated at a tick or a pick. Its queue's averages were updated
+        // since then if other tasks were queued or dequeued.
         self.sync_load_avg(pid);
         let h_load = self.task_h_load(platform.jiffies(), pid);
         let allowed = rqs.settings[pid.index()].allowed.clone();
@@ -307,7 +325,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     #[inline]
     fn class_switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId) {
-        Fair::class_switch(self, now_ns, cpu, from, to);
+        Fair::class_switch(self, now_ns + self.clock_ns, cpu, from, to);
     }
 
     fn cpu_idles(&mut self, rqs: &Rqs, cpu: CpuId) {
@@ -431,6 +449,26 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             self.no_hz,
             "the kernel was built with CONFIG_NO_HZ_COMMON, as distribution kernels are",
         ));
+        let setting = |name: &'static str, value, range, help| Tunable {
+            name: name.into(),
+            value,
+            range,
+            help,
+        };
+        all.push(setting(
+            "preempt",
+            if self.preemptible { 2 } else { 1 },
+            (0, 3),
+            "preemption model: 0 none, 1 voluntary, 2 full, 3 lazy; up to voluntary, a newly idle \
+             CPU pulls all tasks that it should have, not only one",
+        ));
+        all.push(setting(
+            "clock_ns",
+            self.clock_ns as i64,
+            (0, i64::MAX / 2),
+            "reading of the scheduler's clock at time 0, ns",
+        ));
+        all.push(setting("jiffies", self.jiffies, (i64::MIN, i64::MAX), "jiffies at time 0"));
         all
     }
 
@@ -439,8 +477,15 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             bandwidth::TUNABLE => self.limits.set_slice_us(value),
             "group_scheduling" => self.group_scheduling = value != 0,
             "no_hz" => self.no_hz = value != 0,
+            "preempt" => self.preemptible = value >= 2,
+            "clock_ns" => self.set_clock(value as u64),
+            "jiffies" => self.set_jiffies(value),
             _ => R::set_tunable(self, name, value),
         }
+    }
+
+    fn tunable_written(&mut self, rqs: &mut Rqs, platform: &mut Platform, name: &str) {
+        R::tunable_written(self, rqs, platform, name);
     }
 
     fn promises(&self, load: &Load) -> Promises {

@@ -13,8 +13,8 @@ use crate::classes::pelt::Average;
 use schedlab_core::{CpuId, GroupId};
 
 impl<R: PickRule> Fair<R> {
-    /// The queue of `group` on `cpu`. Creates it and those of the groups above, if they do not
-    /// exist yet.
+    /// Returns the queue of `group` on `cpu`. Creates it and the queues of the groups above, if
+    /// they do not exist yet.
     pub(super) fn group_cfs_rq(&mut self, group: GroupId, cpu: CpuId) -> CfsRqId {
         let row = &self.groups[group.index()];
         if let Some(q) = row.cfs_rq_on(cpu) {
@@ -32,6 +32,7 @@ impl<R: PickRule> Fair<R> {
         }
         let owner = self.new_entity(entity, info);
         let q = self.cfs_rqs.push(CfsRq::new(cpu, group, Some(owner)));
+        self.cfs_rqs[q].h_load = (0, self.h_load_computed());
         self.cfs_rqs[q].pelt_clock = self.cfs_rqs[above].pelt_clock.below();
         self.info[owner].my_q = Some(q);
         R::queue_made(self);

@@ -93,9 +93,9 @@ impl Params {
         slept
     }
 
-    /// The amount that `schedule()` subtracts from the estimate of `p`, which has run from its
-    /// `timestamp` until `now`. It is measured at the beginning of `schedule()` and subtracted at
-    /// the end ([`charge`](Params::charge)).
+    /// Returns the amount that `schedule()` subtracts from the estimate of `p`, which has run from
+    /// its `timestamp` until `now`. It is measured at the beginning of `schedule()` and subtracted
+    /// at the end ([`charge`](Params::charge)).
     pub(super) fn run_time(&self, p: &Task, now: u64) -> u64 {
         let run = (now.wrapping_sub(p.timestamp) as i64).max(0) as u64;
         let run = run.min(self.ns_max_sleep_avg);
@@ -119,9 +119,9 @@ impl Params {
         }
     }
 
-    /// The part of a wait of `waited` ns that counts as sleep when the task is finally picked: all
-    /// of it if an interrupt woke the task, `ON_RUNQUEUE_WEIGHT` of it (30 percent, in 128ths) if a
-    /// process did.
+    /// Returns the part of a wait of `waited` ns that counts as sleep when the task is finally
+    /// picked: all of it if an interrupt woke the task, `ON_RUNQUEUE_WEIGHT` of it (30 percent, in
+    /// 128ths) if a process did.
     pub(super) fn wait_that_counts(&self, p: &Task, waited: u64) -> u64 {
         const ON_RUNQUEUE_WEIGHT: u64 = 30;
         if p.activated == Activated::Process {

@@ -40,7 +40,7 @@ impl O1 {
         platform.resched(cpu);
     }
 
-    /// The allowed CPU with the fewest runnable tasks, the lowest number among equals.
+    /// Returns the allowed CPU with the fewest runnable tasks, the lowest number among equals.
     fn start_cpu(&self, attr: &TaskAttr) -> CpuId {
         let running = self.loads.all_running();
         if attr.allowed == CpuSet::All {
@@ -113,7 +113,7 @@ impl O1 {
         self.set_attr_of(platform, child, &attr.sched);
     }
 
-    /// The CPU of a child whose parent runs on `cpu`, and the rule.
+    /// Returns the CPU of a child whose parent runs on `cpu`, and the rule.
     fn child_cpu(&self, cpu: CpuId, allowed: &CpuSet) -> (CpuId, Rule) {
         if self.params.version.balancing == Balancing::ByWeight {
             let idlest = self.domains.idlest(cpu, Walk::Fork, allowed);
@@ -159,8 +159,8 @@ impl O1 {
         self.count_in(child);
     }
 
-    /// The estimate of a child whose parent has `bonus`, ns: 95 percent of the bonus, in whole
-    /// steps.
+    /// Returns the estimate of a child whose parent has `bonus`, ns: 95 percent of the bonus, in
+    /// whole steps.
     fn child_sleep_avg(&self, bonus: u32) -> u64 {
         u64::from(bonus * CHILD_PENALTY / 100) * self.params.bonus_step_ns
     }

@@ -120,7 +120,7 @@ pub struct O1 {
 }
 
 impl O1 {
-    /// The scheduler on an idle machine.
+    /// Creates the scheduler on an idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> O1 {
         let cpus = config.topology.cpus();
         let rows = cpus as usize;
@@ -141,17 +141,17 @@ impl O1 {
         }
     }
 
-    /// The interactivity estimate of `task`, ns.
+    /// Returns the interactivity estimate of `task`, ns.
     pub fn sleep_avg_ns(&self, task: TaskId) -> u64 {
         self.tasks[task].sleep_avg
     }
 
-    /// The dynamic priority of `task`, 0 (best) to 139.
+    /// Returns the dynamic priority of `task`, 0 (best) to 139.
     pub fn prio(&self, task: TaskId) -> u8 {
         self.tasks[task].prio
     }
 
-    /// The rest of the slice of `task`, jiffies.
+    /// Returns the rest of the slice of `task`, jiffies.
     pub fn time_slice(&self, task: TaskId) -> u32 {
         self.tasks[task].time_slice
     }
@@ -176,7 +176,9 @@ impl Scheduler for O1 {
         // It stays queued, and counts as running, until `schedule()`.
         let p = self.tasks.pid(task);
         self.tasks[p].state = match reason {
-            BlockReason::Interruptible | BlockReason::Stopped => State::Interruptible,
+            BlockReason::Interruptible | BlockReason::Futex | BlockReason::Stopped => {
+                State::Interruptible
+            }
             BlockReason::Uninterruptible => State::Uninterruptible,
             BlockReason::Dead => State::Dead,
         };

@@ -119,13 +119,13 @@ impl Params {
         &self.levels[usize::from(p.static_prio.wrapping_sub(100)).min(39)]
     }
 
-    /// A full slice for `p`, jiffies. The slices of `SCHED_RR` tasks depend on nice, too.
+    /// Returns a full slice for `p`, jiffies. The slices of `SCHED_RR` tasks depend on nice, too.
     #[inline]
     pub(super) fn task_timeslice(&self, p: &Task) -> u32 {
         self.level(p).timeslice
     }
 
-    /// A full slice at a nice value, ns.
+    /// Returns a full slice at a nice value, ns.
     pub(super) fn slice_at_nice(&self, nice: i32) -> u64 {
         u64::from(self.levels[(nice.clamp(-20, 19) + 20) as usize].timeslice) * self.jiffy_ns
     }
@@ -135,15 +135,15 @@ impl Params {
         delta(&self.version, nice) <= MAX_BONUS as i32 / 2
     }
 
-    /// The bonus that an estimate gives: from 0 for a CPU-bound task to 10 for one that nearly
-    /// always sleeps (`CURRENT_BONUS`).
+    /// Returns the bonus that an estimate gives: from 0 for a CPU-bound task to 10 for one that
+    /// nearly always sleeps (`CURRENT_BONUS`).
     #[inline]
     pub(super) fn bonus(&self, sleep_avg: u64) -> u32 {
         (sleep_avg / self.bonus_step_ns) as u32
     }
 
-    /// The priority that `p` should have: its static one, from 5 better to 5 worse. Real-time tasks
-    /// keep theirs.
+    /// Returns the priority that `p` should have: its static one, from 5 better to 5 worse.
+    /// Real-time tasks keep theirs.
     #[inline]
     pub(super) fn effective_prio(&self, p: &Task) -> u8 {
         if p.is_rt() {
@@ -189,20 +189,20 @@ impl Params {
         }
     }
 
-    /// 2.6.22: the weight of a real-time priority.
+    /// 2.6.22: returns the weight of a real-time priority.
     pub(super) fn rt_load_weight(&self, rt_priority: u32) -> u32 {
         self.levels[0].load_weight + rt_priority * SCHED_LOAD_SCALE as u32 / self.avg_timeslice
     }
 
-    /// The value as stored in the kernel's `unsigned long`.
+    /// Returns the value as stored in the kernel's `unsigned long`.
     #[inline]
     pub(super) fn long(&self, value: u64) -> u64 {
         value & self.long_max
     }
 }
 
-/// `DELTA`: number of steps above the centre that the bonus must be for tasks of a nice value to be
-/// interactive. It rises with nice; nice 16 to 19 would need 11 of 10.
+/// `DELTA`: returns the number of steps above the centre that the bonus must be for tasks of a nice
+/// value to be interactive. It rises with nice; nice 16 to 19 would need 11 of 10.
 fn delta(version: &Version, nice: i32) -> i32 {
     let bonus = MAX_BONUS as i32;
     let scaled = if version.delta_rounds_toward_zero {

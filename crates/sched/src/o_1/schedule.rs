@@ -54,8 +54,8 @@ impl O1 {
         next
     }
 
-    /// The head of the best list of the active array; if that is empty, of the expired array; if
-    /// that is empty, too, of the tasks pulled from other CPUs; else the idle task.
+    /// Returns the head of the best list of the active array; if that is empty, of the expired
+    /// array; if that is empty, too, of the tasks pulled from other CPUs; else the idle task.
     fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId, now: u64) -> Option<Pid> {
         let mut special = Rule::NONE;
         if self.loads.nr_running(cpu) == 0 {

@@ -99,7 +99,7 @@ impl O1 {
         }
     }
 
-    /// The CPU of `waker` or the one on which `p` slept, and the rule.
+    /// Returns the CPU of `waker` or the one on which `p` slept, and the rule.
     fn affine_cpu(&self, p: Pid, waker: Waker) -> (CpuId, Rule) {
         let (this, own) = (waker.cpu(), self.tasks[p].cpu);
         if this == own || !self.tasks.may_run_on(p, this) {
@@ -118,9 +118,9 @@ impl O1 {
         }
     }
 
-    /// 2.6.22: the present time on the clock of queue `of`, as estimated by CPU `by`. A queue's
-    /// clock stands still between its ticks and `schedule()` calls, so the time is corrected by the
-    /// difference between the two queues' clocks.
+    /// 2.6.22: returns the present time on the clock of queue `of`, as estimated by CPU `by`. A
+    /// queue's clock stands still between its ticks and `schedule()` calls, so the time is
+    /// corrected by the difference between the two queues' clocks.
     pub(super) fn queue_time(&self, platform: &Platform, by: CpuId, of: CpuId) -> u64 {
         if by == of {
             return platform.now_ns();

@@ -80,12 +80,12 @@ fn priority_of_nice(nice: i32) -> i64 {
 }
 
 impl RoundRobin {
-    /// The scheduler on an idle machine.
+    /// Creates the scheduler on an idle machine.
     pub fn new(version: Version) -> RoundRobin {
         RoundRobin { version, tasks: TaskTable::new(), ring: Vec::new(), current: None }
     }
 
-    /// The ticks that `task` has left.
+    /// Returns the ticks that `task` has left.
     pub fn counter(&self, task: TaskId) -> i64 {
         self.tasks[task].counter
     }
@@ -94,7 +94,7 @@ impl RoundRobin {
         self.current.map_or(self.version.idle_counter, |task| self.counter(task))
     }
 
-    /// The runnable task with the largest counter, the oldest among equals.
+    /// Returns the runnable task with the largest counter, the oldest among equals.
     fn best(&self) -> Option<TaskId> {
         let mut best: Option<(i64, TaskId)> = None;
         for &task in &self.ring {

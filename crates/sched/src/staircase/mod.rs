@@ -42,8 +42,8 @@
 //!
 //! # Not included
 //!
-//! `SCHED_ISO`: the interface has no such policy, so its level 99 is always empty and its allowance
-//! limits no task. Hyper-threading and NUMA.
+//! `SCHED_ISO`: no task has it here, so its level 99 is always empty and its allowance limits none.
+//! Hyper-threading and NUMA.
 
 mod audit;
 mod fork_exit;
@@ -151,7 +151,7 @@ pub struct Staircase {
 }
 
 impl Staircase {
-    /// The scheduler on an idle machine.
+    /// Creates the scheduler on an idle machine.
     pub fn new(edition: Edition, config: &BuildConfig) -> Staircase {
         let cpus = config.topology.cpus();
         let migration_thread = |cpu| Task {
@@ -180,17 +180,17 @@ impl Staircase {
         }
     }
 
-    /// Number of rotations that `cpu` has completed.
+    /// Returns the number of rotations that `cpu` has completed.
     pub fn prio_rotation(&self, cpu: CpuId) -> u64 {
         self.cpus[cpu.index()].prio_rotation
     }
 
-    /// The level of `task`, 0 best.
+    /// Returns the level of `task`, 0 best.
     pub fn prio(&self, task: TaskId) -> u8 {
         self.tasks[self.pid(task)].prio
     }
 
-    /// The rest of the current slot of `task`, µs.
+    /// Returns the rest of the current slot of `task`, µs.
     pub fn time_slice_us(&self, task: TaskId) -> i32 {
         self.tasks[self.pid(task)].time_slice
     }
@@ -200,7 +200,7 @@ impl Staircase {
         Pid::new(task.index() + self.cpus.len())
     }
 
-    /// `None`: a migration thread.
+    /// `None`: returns a migration thread.
     #[inline]
     fn task_id(&self, p: Pid) -> Option<TaskId> {
         let number = p.index().checked_sub(self.cpus.len())?;
@@ -348,7 +348,7 @@ impl Staircase {
         }
     }
 
-    /// The task that `cpu` should run. `None`: idle.
+    /// Returns the task that `cpu` should run. `None`: idle.
     fn pick(&mut self, cpu: CpuId) -> Option<Pid> {
         if self.domains.load(cpu).nr_running() == 0 {
             // An idle moment ends the rotation: the next task that wakes has a complete staircase.

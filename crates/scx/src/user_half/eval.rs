@@ -79,7 +79,7 @@ impl Place {
         Place { at, indices: vec![], size: 0, is_signed: false, bits: None }
     }
 
-    /// Its current address. `None`: an index is beyond the end.
+    /// Returns its current address. `None`: an index is out of range.
     pub(super) fn address(&self, context: &dyn Context) -> Option<u64> {
         self.indices.iter().try_fold(self.at, |at, (index, stride, len)| {
             let index = index.value(context);

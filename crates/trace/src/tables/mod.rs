@@ -258,6 +258,13 @@ impl Tables {
             .into()
     }
 
+    /// Returns the first line of the CSV table `name`, if there is such a table.
+    pub fn head_of(name: &str) -> Option<String> {
+        let all = [SLICES, WAKEUPS, MIGRATIONS, TASKS, GROUPS];
+        let (_, columns) = all.into_iter().find(|schema| schema.0 == name)?;
+        Some(columns.iter().map(|(column, _)| *column).collect::<Vec<_>>().join(","))
+    }
+
     /// Writes the figures and moves all files to their final paths.
     ///
     /// # Errors

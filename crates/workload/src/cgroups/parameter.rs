@@ -76,8 +76,8 @@ const fn both(name: &'static str, read: Reader) -> Parameter {
     Parameter { name, version: None, read }
 }
 
-/// All known parameters: those of the controllers cpu, cpuset and freezer, those of every group,
-/// and systemd's settings.
+/// All known parameters: of the controllers cpu, cpuset and freezer, of every group, and of
+/// systemd.
 #[rustfmt::skip]
 pub(crate) static PARAMETERS: &[Parameter] = &[
     // Weight.

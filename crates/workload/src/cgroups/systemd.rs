@@ -18,7 +18,7 @@ pub(crate) fn shares(name: &'static str, value: &str) -> Result<Write, Fault> {
     Ok(Write::Shares(within(name, value, 2, 262_144)? as u64))
 }
 
-/// `CPUQuota=`: a percentage of one CPU. Empty means no limit.
+/// `CPUQuota=`: returns a percentage of one CPU. Empty means no limit.
 pub(crate) fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     if value.is_empty() {
         return Ok(Write::Quota { quota_us: None, period_us: None });

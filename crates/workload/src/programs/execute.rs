@@ -158,7 +158,7 @@ impl Kernel {
             Instr::SemWait { semaphore } => Step::Wait(SemaphoreId(semaphore)),
             Instr::Yield => Step::Yield,
             Instr::Exec => Step::Exec,
-            Instr::Fork { program } => Step::ForkScript(program),
+            Instr::Fork { program, thread } => Step::ForkScript { script: program, thread },
             Instr::Io { disk, device_ns } => Step::Disk(DiskId(disk), device_ns),
             Instr::Exit => Step::Exit,
             Instr::Sched { .. } | Instr::Cpus { .. } | Instr::Group { .. } => {

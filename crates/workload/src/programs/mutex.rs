@@ -55,7 +55,7 @@ pub(super) type Urgency = u64;
 
 /// Urgency of all tasks that are neither deadline nor real-time tasks.
 pub(super) const ORDINARY: Urgency = u64::MAX;
-/// Urgency of the most urgent real-time tasks; those of deadline tasks are lower.
+/// Urgency of the most urgent real-time tasks. Deadline tasks have lower values.
 const REALTIME: Urgency = 1 << 63;
 
 #[inline]
@@ -63,7 +63,7 @@ pub(super) fn urgency(attr: &SchedAttr) -> Urgency {
     match attr.policy {
         Policy::Deadline => attr.deadline_ns.min(REALTIME - 1),
         Policy::Fifo | Policy::RoundRobin => REALTIME + 99 - u64::from(attr.rt_priority.min(99)),
-        Policy::Other | Policy::Batch | Policy::Idle => ORDINARY,
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => ORDINARY,
     }
 }
 

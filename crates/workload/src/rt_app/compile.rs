@@ -356,9 +356,10 @@ impl<'a> Compiler<'a> {
             }
             Action::Yield => out.put(Instr::Yield),
             Action::Exec => out.put(Instr::Exec),
-            Action::Fork(name) => {
+            Action::Fork(name) | Action::Thread(name) => {
                 let program = self.keys[name.as_str()];
-                out.put(Instr::Fork { program });
+                let thread = matches!(action, Action::Thread(_));
+                out.put(Instr::Fork { program, thread });
             }
             Action::Mem(bytes) => out.put(Instr::Work { ns: self.costs.mem_ns(*bytes) }),
             Action::MemRun(run) => out.put(Instr::Work { ns: self.costs.mem_run_ns(run) }),

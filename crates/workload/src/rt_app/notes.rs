@@ -47,7 +47,7 @@ fn started(model: &Model, until_ns: Option<u64>) -> BTreeSet<usize> {
             .flat_map(|&number| &model.tasks[number].phases)
             .flat_map(|phase| &phase.events)
             .filter_map(|event| match &event.action {
-                Action::Fork(name) => Some(name.as_str()),
+                Action::Fork(name) | Action::Thread(name) => Some(name.as_str()),
                 _ => None,
             })
             .collect();

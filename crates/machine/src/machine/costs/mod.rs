@@ -30,7 +30,7 @@
 //! for the lock first**, spinning, and takes effect when it has it. The CPU that has waited longest
 //! is next. Until then a CPU keeps its task, and a task that calls to sleep is still runnable. A
 //! wakeup before the CPU has the lock keeps that task awake, and it passes through `schedule()`
-//! without effect, as in the kernel. Wakeups take effect at once here, too. They wait only for the
+//! without effect, as in the kernel. Even here, wakeups take effect at once. They wait only for the
 //! holder of the lock, not for CPUs that wait for it. That is a simplification, and a large one
 //! (docs/calibration.md). Each waiting CPU makes handing over the lock longer by one transfer of a
 //! cache line. A task that wakes several others in a row releases the lock in between. Whether a

@@ -139,7 +139,7 @@ pub fn core_2_6(config: &BuildConfig) -> ClassList<WaitRuntime> {
 }
 
 impl WaitRuntime {
-    /// The class without tasks.
+    /// Creates the class without tasks.
     pub fn new(cpus: u32) -> WaitRuntime {
         WaitRuntime {
             tunables: Tunables::at_boot(cpus),
@@ -226,7 +226,7 @@ impl WaitRuntime {
         self.sleeper_bonus = self.sleeper_bonus.wrapping_add(added as u64);
     }
 
-    /// The current key of an entity.
+    /// Returns the current key of an entity.
     fn fair_key(&self, pid: Pid) -> u64 {
         let Entity { load, wait_runtime, .. } = self.entities[pid.index()];
         if load.weight == u64::from(NICE_0_LOAD) {
@@ -260,7 +260,7 @@ impl WaitRuntime {
         self.nr_running -= 1;
     }
 
-    /// `enqueue_entity`.
+    /// Implements `enqueue_entity`.
     fn enqueue_entity(&mut self, rqs: &Rqs, cpu: CpuId, pid: Pid, wakeup: bool) {
         self.update_curr(rqs, cpu);
         let is_batch = rqs.thread(pid).policy == Policy::Batch;
@@ -275,7 +275,7 @@ impl WaitRuntime {
         self.timeline_insert(pid, key);
     }
 
-    /// `dequeue_entity`.
+    /// Implements `dequeue_entity`.
     fn dequeue_entity(&mut self, rqs: &Rqs, cpu: CpuId, pid: Pid, sleep: bool) {
         self.update_curr(rqs, cpu);
         if self.curr != Some(pid) {
@@ -288,8 +288,8 @@ impl WaitRuntime {
         self.timeline_remove(pid);
     }
 
-    /// `sched_granularity`: distance that the running entity may get ahead; the more entities, the
-    /// smaller.
+    /// `sched_granularity`: returns the distance that the running entity may get ahead; the more
+    /// entities, the smaller.
     fn granularity(&self) -> u64 {
         let mut gran = self.tunables.latency_ns;
         if self.nr_running > 1 {
@@ -299,7 +299,7 @@ impl WaitRuntime {
         gran.max(self.tunables.min_granularity_ns)
     }
 
-    /// `niced_granularity`: the granularity by the running entity's weight.
+    /// `niced_granularity`: returns the granularity by the running entity's weight.
     fn niced(&self, pid: Pid, gran: u64) -> u64 {
         let load = self.entities[pid.index()].load;
         match load.weight.cmp(&u64::from(NICE_0_LOAD)) {

@@ -35,7 +35,24 @@ pub trait FairClass6 {
 
     /// `wake_up_new_task`, first half: `pid` is on the CPU where it starts; sets its initial
     /// averages.
-    fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid);
+    fn wake_up_new(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid);
+
+    /// `parent` (`None`: no task) has forked `child`, of any class, which has its attributes. By
+    /// default that has no effect.
+    fn has_child(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        child: Pid,
+        parent: Option<Pid>,
+    ) {
+        let _ = (rqs, platform, child, parent);
+    }
+
+    /// The running `pid` is about to sleep in a wait for a futex. By default that has no effect.
+    fn waits_for_futex(&mut self, pid: Pid) {
+        let _ = pid;
+    }
 
     /// `pid` exits.
     fn task_dead(&mut self, pid: Pid);
@@ -100,7 +117,7 @@ pub trait FairClass6 {
 
     // ---- running ----
 
-    /// `pick_task`: the next task on `cpu`, if any is queued. Nothing is switched.
+    /// `pick_task`: returns the next task on `cpu`, if any is queued. Nothing is switched.
     fn pick_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
 
     /// [`pick_task`](FairClass6::pick_task); if no task is queued, balances (`newidle_balance`).
@@ -160,7 +177,7 @@ pub trait FairClass6 {
 
     // ---- CPUs ----
 
-    /// The CPU of a new task without a parent.
+    /// Returns the CPU of a new task without a parent.
     fn emptiest_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId;
 
     /// `select_task_rq` at a fork by a task on `cpu`.
@@ -226,7 +243,7 @@ pub trait FairClass6 {
     /// whether [`periodic_balance`](FairClass6::periodic_balance) must follow.
     fn is_balance_due(&self, platform: &Platform, cpu: CpuId) -> bool;
 
-    /// `sched_balance_softirq`.
+    /// Implements `sched_balance_softirq`.
     fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
     /// `active_load_balance_cpu_stop`: the stopper of `cpu` runs.
@@ -323,16 +340,22 @@ pub trait FairClass6 {
     /// the others (since 6.12).
     fn has_fair_server(&self) -> bool;
 
-    /// The class's tunables.
+    /// Returns the class's tunables.
     fn tunables(&self) -> Vec<Tunable>;
 
     /// Writes a tunable; name and range have been checked.
     fn set_tunable(&mut self, name: &str, value: i64);
 
-    /// The promises for fair tasks.
+    /// The tunable `name` has been written. Does what follows for the tasks. By default nothing.
+    fn tunable_written(&mut self, rqs: &mut Rqs, platform: &mut Platform, name: &str) {
+        let _ = (rqs, platform, name);
+    }
+
+    /// Returns the promises for fair tasks.
     fn promises(&self, load: &Load) -> Promises;
 
-    /// The decision rules of the class: those of picking, and the others.
+    /// Returns the decision rules of the class: the rules of picking and preempting, and the
+    /// others.
     fn rules(&self) -> [&'static [RuleDoc]; 2];
 
     /// Adds the candidates from which the class would choose on `cpu` now.

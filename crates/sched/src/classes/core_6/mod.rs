@@ -95,7 +95,7 @@ mod wakeup;
 pub use fair_class::FairClass6;
 
 impl<F: FairClass6> Core6<F> {
-    /// An idle machine with these domains.
+    /// Creates an idle machine with these domains.
     pub fn with_fair_class(fair: F, domains: Domains, hz: u32) -> Core6<F> {
         let cpus = domains.cpus();
         let real_time = RtVersion {

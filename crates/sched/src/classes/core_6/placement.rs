@@ -31,8 +31,8 @@ impl<F: FairClass6> Core6<F> {
         self.wakeup_preempt(platform, pid, Challenge::Other);
     }
 
-    /// `select_fallback_rq`: the CPU for `pid` when it may not use the one chosen at its wakeup:
-    /// the first allowed CPU.
+    /// `select_fallback_rq`: returns the CPU for `pid` when it may not use the one chosen at its
+    /// wakeup: the first allowed CPU.
     pub(super) fn fallback_cpu(&self, pid: Pid) -> CpuId {
         let allowed = &self.core.settings[pid.index()].allowed;
         allowed.first(self.core.cpus()).unwrap_or(self.core.cpu_of(pid))

@@ -5,7 +5,7 @@ use super::{Core6, FairClass6, rules};
 use schedlab_core::{CpuId, Platform, Question, Waker};
 
 impl<F: FairClass6> Core6<F> {
-    /// `try_to_wake_up`.
+    /// Implements `try_to_wake_up`.
     pub(super) fn wake_up(&mut self, platform: &mut Platform, pid: Pid, waker: Waker) {
         let sync = waker.is_sync();
         let cpu = self.core.cpu_of(pid);

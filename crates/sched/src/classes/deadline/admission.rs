@@ -29,7 +29,7 @@ impl Admission {
         }
     }
 
-    /// The runtime and period from which the limit follows, us.
+    /// Returns the runtime and period from which the limit follows, us.
     pub fn limit_us(&self) -> (i64, u64) {
         (self.runtime_us, self.period_us)
     }
@@ -66,7 +66,7 @@ impl Admission {
         self.replace(0, own);
     }
 
-    /// Number of CPUs online.
+    /// Returns the number of CPUs online.
     pub fn cpus(&self) -> u64 {
         self.cpus
     }
@@ -81,7 +81,7 @@ impl Admission {
         self.total_bw = self.total_bw - old + new;
     }
 
-    /// The allocated bandwidth.
+    /// Returns the allocated bandwidth.
     pub fn total_bw(&self) -> u64 {
         self.total_bw
     }

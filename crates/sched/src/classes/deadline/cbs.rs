@@ -48,8 +48,8 @@ pub struct Server {
 pub struct Invalid;
 
 impl Server {
-    /// The server that `attr` requests, without a deadline and budget so far. A period of 0 means
-    /// that the period equals the deadline.
+    /// Creates the server that `attr` requests, without a deadline and budget so far. A period of 0
+    /// means that the period equals the deadline.
     ///
     /// # Errors
     /// If the kernel would return `EINVAL`; periods must lie within `period_us`.

@@ -110,14 +110,14 @@ struct DlRq {
 #[derive(Clone, Debug)]
 pub struct Deadline {
     rqs: Vec<DlRq>,
-    /// By thread.
+    /// Deadline state by thread.
     tasks: Vec<DlTask>,
     nodes: Nodes<DlEntityId>,
     admission: Admission,
     overload: Overload,
     /// Shortest and longest period, us.
     period_us: (u64, u64),
-    /// By CPU.
+    /// Fair servers by CPU.
     servers: Vec<FairServer>,
     /// The fair servers' budget, ns; `0`: there are none.
     server_runtime_ns: u64,
@@ -125,7 +125,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The initial state: no task of the class anywhere.
+    /// Creates the initial state: no task of the class anywhere.
     pub fn new(cpus: u32) -> Deadline {
         Deadline {
             rqs: alloc::vec![DlRq::default(); cpus as usize],
@@ -232,7 +232,7 @@ impl Deadline {
         self.earliest_changed(cpu);
     }
 
-    /// The earliest deadline among the tasks runnable on `cpu`.
+    /// Returns the earliest deadline among the tasks runnable on `cpu`.
     fn earliest(&self, cpu: CpuId) -> Option<u64> {
         self.rqs[cpu.index()].tree.leftmost().map(|first| self.nodes.key(first))
     }
@@ -333,7 +333,7 @@ impl Deadline {
         self.push_if_overloaded(rqs, platform, cpu);
     }
 
-    /// The tunables with their values.
+    /// Returns the tunables with their values.
     pub fn tunables(&self) -> Vec<Tunable> {
         let tunable = |name: &'static str, value, help| Tunable {
             name: name.into(),
@@ -373,7 +373,7 @@ impl Deadline {
         }
     }
 
-    /// The limit on the allocated bandwidth: runtime and period, us.
+    /// Returns the limit on the allocated bandwidth: runtime and period, us.
     pub fn limit_us(&self) -> (i64, u64) {
         self.admission.limit_us()
     }

@@ -68,9 +68,9 @@ impl Deadline {
             && (rqs.thread(new).nr_cpus_allowed == 1 || self.find_later_cpu(rqs, new).is_none())
     }
 
-    /// `find_later_rq`: a CPU on which `pid` may run and that has no deadline tasks (its own CPU,
-    /// the executing one, any other), or else, among the CPUs whose earliest deadline is later than
-    /// that of `pid`, the one with the latest.
+    /// `find_later_rq`: returns a CPU on which `pid` may run and that has no deadline tasks (its
+    /// own CPU, the executing one, any other), or else, among the CPUs whose earliest deadline is
+    /// later than that of `pid`, the one with the latest.
     pub(super) fn find_later_cpu(&self, rqs: &Rqs, pid: Pid) -> Option<CpuId> {
         if rqs.thread(pid).nr_cpus_allowed == 1 {
             return None;
@@ -124,7 +124,7 @@ impl Deadline {
         }
     }
 
-    /// The earliest task of `cpu` that waits and may move (to `target`, if given).
+    /// Returns the earliest task of `cpu` that waits and may move (to `target`, if given).
     fn earliest_pushable(&self, rqs: &Rqs, cpu: CpuId, target: Option<CpuId>) -> Option<Pid> {
         let mut next = self.rqs[cpu.index()].tree.leftmost();
         while let Some(entity) = next {
@@ -159,7 +159,7 @@ impl Deadline {
         self.enqueue_task(rqs, platform, to, pid, Enqueue::Migrated);
     }
 
-    /// `push_dl_tasks`.
+    /// Implements `push_dl_tasks`.
     pub(super) fn push_if_overloaded(
         &mut self,
         rqs: &mut Rqs,

@@ -55,7 +55,7 @@ fn the_earliest_deadlines_have_the_cpus() {
     let mut running = [m.current[0], m.current[1]];
     running.sort_unstable();
     assert_eq!(running, [Some(tasks[2]), Some(tasks[4])]);
-    // When their 10 ms are over, those of 60 and 70 ms.
+    // When their 10 ms are over, the deadlines of 60 and 70 ms.
     m.run_until(12 * MS);
     let mut running = [m.current[0], m.current[1]];
     running.sort_unstable();

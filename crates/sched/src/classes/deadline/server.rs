@@ -66,7 +66,7 @@ impl Deadline {
         Ok(())
     }
 
-    /// The bandwidth that each CPU's server takes.
+    /// Returns the bandwidth that each CPU's server takes.
     pub(super) fn server_bw(&self) -> u64 {
         to_ratio(self.server_period_ns, self.server_runtime_ns)
     }
@@ -198,7 +198,7 @@ impl Deadline {
         self.earliest_changed(cpu);
     }
 
-    /// The tunables with their values.
+    /// Returns the tunables with their values.
     pub fn fair_server_tunables(&self) -> [Tunable; 2] {
         [
             Tunable {

@@ -13,8 +13,8 @@ use crate::classes::domains::{DomainParams, Domains as Tree};
 use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuId, Topology};
 
-/// The parameters of a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of
-/// x86-64).
+/// Returns the parameters of a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and
+/// `SD_NODE_INIT` of x86-64).
 pub(super) fn params(version: Version, kind: LevelKind, cpus: u32) -> DomainParams {
     let params = params_2_6_22(kind, cpus);
     match (version, kind) {
@@ -105,7 +105,7 @@ pub(super) const fn first_interval_ms(kind: LevelKind) -> u32 {
     }
 }
 
-/// The domains of `topology`.
+/// Returns the domains of `topology`.
 pub(super) fn build(version: Version, topology: &Topology) -> Tree {
     let params = |kind| params(version, kind, topology.cpus());
     Tree::by_flags(topology.cpus(), &domain_levels_2_6::levels(topology), true, params)
@@ -126,7 +126,7 @@ struct Group {
 }
 
 impl Domains {
-    /// The power of the group of this level whose first CPU is `first`.
+    /// Returns the power of the group of this level whose first CPU is `first`.
     pub(super) fn power(&self, level: usize, first: CpuId) -> u64 {
         let Some(below) = self.tree.child(first, level) else {
             return self.scale;
@@ -203,8 +203,8 @@ impl Domains {
         queue.map(|cpu| Busiest { cpu, imbalance })
     }
 
-    /// The weight that should move from the busiest group to the local one. `None`: they are
-    /// balanced.
+    /// Returns the weight that should move from the busiest group to the local one. `None`: they
+    /// are balanced.
     fn imbalance(&self, own: &Group, busiest: &Group, average: u64, pct: u64) -> Option<u64> {
         let (max, mine) = (busiest.avg_load, own.avg_load);
         let mut per_task = busiest.weighted / busiest.nr_running;

@@ -50,13 +50,13 @@ use schedlab_core::{CpuBits, CpuId, Platform, Rule, Topology};
 pub enum Version {
     /// 2.6.22.
     V2_6_22,
-    /// 2.6.24, whose loads are those of CFS: groups whose CPUs differ much count as overloaded, any
+    /// 2.6.24, which has the loads of CFS: groups whose CPUs differ widely count as overloaded, any
     /// number of tasks may move at a time, and a CPU is busy if anything is queued there.
     V2_6_24,
 }
 
 impl Version {
-    /// `SCHED_LOAD_SCALE`: the weight of one ordinary task, and the power of one CPU.
+    /// `SCHED_LOAD_SCALE`: returns the weight of one ordinary task, and the power of one CPU.
     const fn load_scale(self) -> u64 {
         match self {
             Version::V2_6_22 => 128,
@@ -85,7 +85,7 @@ pub enum Idle {
 }
 
 impl Idle {
-    /// The index into `cpu_load`.
+    /// Returns the index into `cpu_load`.
     const fn average(self) -> usize {
         match self {
             Idle::Idle => 0,
@@ -112,25 +112,25 @@ impl CpuLoad {
         self.raw_weighted_load
     }
 
-    /// Number of its runnable tasks, including the running one.
+    /// Returns the number of its runnable tasks, including the running one.
     #[inline]
     pub fn nr_running(&self) -> u32 {
         self.nr_running
     }
 
-    /// The load of a CPU from which tasks would move: a low estimate.
+    /// Returns the load of a CPU from which tasks would move: a low estimate.
     #[inline]
     fn source_load(&self, average: usize) -> u64 {
         self.cpu_load[average].min(self.raw_weighted_load)
     }
 
-    /// The load of a CPU to which tasks would move: a high estimate.
+    /// Returns the load of a CPU to which tasks would move: a high estimate.
     #[inline]
     fn target_load(&self, average: usize) -> u64 {
         self.cpu_load[average].max(self.raw_weighted_load)
     }
 
-    /// The mean weight of its tasks; `scale` if it has none.
+    /// Returns the mean weight of its tasks; `scale` if it has none.
     #[inline]
     fn per_task(&self, scale: u64) -> u64 {
         if self.nr_running > 0 {
@@ -242,7 +242,7 @@ pub trait Balanced {
 }
 
 impl Domains {
-    /// The domains of `topology`, all of whose CPUs are idle.
+    /// Creates the domains of `topology`, all of whose CPUs are idle.
     pub fn new(topology: &Topology, hz: u32) -> Domains {
         Domains::of(Version::V2_6_22, topology, hz)
     }
@@ -294,7 +294,7 @@ impl Domains {
         self.rebuild(jiffies);
     }
 
-    /// The domains, without the state of individual CPUs.
+    /// Returns the domains, without the state of individual CPUs.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
@@ -319,7 +319,7 @@ impl Domains {
         &self.tree.level(self.level).params
     }
 
-    /// The load of `cpu`.
+    /// Returns the load of `cpu`.
     #[inline]
     pub fn load(&self, cpu: CpuId) -> &CpuLoad {
         &self.loads[cpu.index()]
@@ -399,12 +399,12 @@ impl Domains {
         });
     }
 
-    /// The overloaded CPUs of a range, ascending.
+    /// Returns the overloaded CPUs of a range, ascending.
     fn overloaded(&self, range: Range<u32>) -> impl Iterator<Item = CpuId> + '_ {
         self.overloaded.range(range)
     }
 
-    /// Whether `cpu` has failed to balance so often that it also takes cache-hot tasks.
+    /// Whether `cpu` has failed to balance often enough to take cache-hot tasks, too.
     #[inline]
     pub fn takes_cache_hot(&self, cpu: CpuId) -> bool {
         let domain = &self.domains[cpu.index() * self.tree.levels() + self.level];
@@ -458,8 +458,8 @@ impl Domains {
         (100 * (this_load + weight) <= imbalance_pct * load).then_some(rules::WAKE_AFFINE)
     }
 
-    /// `find_busiest_group`: the busiest CPU as seen by `this`, and the imbalance. `None`: the
-    /// domain is balanced.
+    /// `find_busiest_group`: returns the busiest CPU as seen by `this`, and the imbalance. `None`:
+    /// the domain is balanced.
     fn find_busiest(&self, this: CpuId, idle: Idle) -> Option<Busiest> {
         if !self.is_flat {
             return self.find_busiest_of_groups(this, self.level, idle);
@@ -553,7 +553,7 @@ impl Domains {
         self.domains[cpu.index() * self.tree.levels()].balance_interval
     }
 
-    /// For tests: `to` has failed so often that it requests a push from `busiest`.
+    /// For tests: `to` has failed often enough to request a push from `busiest`.
     #[cfg(test)]
     pub(crate) fn ask_push_for_test(&mut self, busiest: CpuId, to: CpuId) {
         self.domain(to).nr_balance_failed = self.params().cache_nice_tries + 1;
@@ -571,7 +571,7 @@ impl Domains {
         }
     }
 
-    /// The CPU's copy of the domain that is being balanced.
+    /// Returns the CPU's copy of the domain that is being balanced.
     fn domain(&mut self, cpu: CpuId) -> &mut Domain {
         &mut self.domains[cpu.index() * self.tree.levels() + self.level]
     }
@@ -846,7 +846,7 @@ pub(super) mod tests {
     }
 
     impl Fake {
-        /// A long-lasting load with a task for each occurrence of a CPU in `tasks`.
+        /// Creates a long-lasting load with a task for each occurrence of a CPU in `tasks`.
         pub fn new(mut domains: Domains, tasks: &[u32]) -> Fake {
             for &cpu in tasks {
                 domains.inc_nr_running(CpuId(cpu), 128);
@@ -951,7 +951,7 @@ pub(super) mod tests {
         domains
     }
 
-    /// The numbers of the overloaded CPUs in a range.
+    /// Returns the numbers of the overloaded CPUs in a range.
     fn overloaded(domains: &Domains, range: Range<u32>) -> Vec<u32> {
         domains.overloaded(range).map(|cpu| cpu.0).collect()
     }

@@ -57,7 +57,7 @@ struct Decay {
 }
 
 impl Decay {
-    /// The decay over `periods` periods.
+    /// Returns the decay over `periods` periods.
     #[inline]
     fn of(periods: u64) -> Decay {
         if periods > 63 * 32 {
@@ -101,7 +101,7 @@ pub struct Average {
 }
 
 impl Average {
-    /// The value of a full sum now.
+    /// Returns the value of a full sum now.
     #[inline]
     pub fn divider(&self) -> u64 {
         PELT_MIN_DIVIDER + u64::from(self.period_contrib)

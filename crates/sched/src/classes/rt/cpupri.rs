@@ -14,7 +14,7 @@ const LEVELS: usize = 102;
 /// The levels of all CPUs.
 #[derive(Clone, Debug)]
 pub struct CpuPri {
-    /// By CPU.
+    /// Level by CPU.
     level_of: Vec<u8>,
     /// Sets of CPUs, by level, `words` words each.
     sets: Vec<u64>,
@@ -66,7 +66,7 @@ impl CpuPri {
         self.join(cpu, level);
     }
 
-    /// `cpupri_find`: the lowest level below that of `pid` with a CPU on which it may run.
+    /// `cpupri_find`: returns the lowest level below that of `pid` with a CPU on which it may run.
     pub fn find(&self, rqs: &Rqs, pid: Pid) -> Option<LowestMask> {
         let own = 101 - rqs.thread(pid).prio as u32;
         let mut below = self.occupied & ((1 << own) - 1);
@@ -86,7 +86,7 @@ impl CpuPri {
         self.level_of[cpu.index()] as usize == mask.level && rqs.is_allowed(pid, cpu)
     }
 
-    /// The lowest CPU of the mask that `also` accepts.
+    /// Returns the lowest CPU of the mask that `also` accepts.
     pub fn first(
         &self,
         rqs: &Rqs,

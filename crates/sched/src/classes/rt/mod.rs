@@ -50,6 +50,10 @@ pub use throttle::TUNABLES;
 /// The period timer. The fair and deadline classes use other keys.
 pub const PERIOD_TIMER: TimerKey = TimerKey(0);
 
+/// Hidden setting of a golden schedule: its harness did not charge a tick to a task that had
+/// blocked in the same nanosecond. The kernels do, if a tick falls there.
+pub const TICKS_SPARE_BLOCKED: &str = "rt_ticks_spare_blocked";
+
 /// Differences of a release's real-time class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtVersion {
@@ -144,10 +148,12 @@ pub struct RealTime {
     bandwidth: Bandwidth,
     /// `DEF_TIMESLICE`, ticks.
     def_timeslice: u32,
+    /// [`TICKS_SPARE_BLOCKED`].
+    pub ticks_spare_blocked: bool,
 }
 
 impl RealTime {
-    /// The initial state: no real-time task anywhere except the sleeping migration threads.
+    /// Creates the initial state: no real-time task anywhere except the sleeping migration threads.
     pub fn new(version: RtVersion, cpus: u32, hz: u32) -> RealTime {
         let bandwidth = Bandwidth::default();
         let rq = RtRq {
@@ -175,6 +181,7 @@ impl RealTime {
             overloaded_count: 0,
             bandwidth,
             def_timeslice: (100 * hz / 1000).max(1),
+            ticks_spare_blocked: false,
         }
     }
 
@@ -193,7 +200,7 @@ impl RealTime {
         self.tasks[pid.index()] = RtTask { time_slice: time_slice.max(1), ..RtTask::default() };
     }
 
-    /// The tasks on the queue of `cpu`, including the running one, in the order of 2.6.24's
+    /// Returns the tasks on the queue of `cpu`, including the running one, in the order of 2.6.24's
     /// balancing: the most urgent priority first, each list from its tail.
     pub fn from_tails(&self, cpu: CpuId) -> impl Iterator<Item = Pid> + '_ {
         self.rqs[cpu.index()].queue.iter_from_tails(&self.links)

@@ -71,7 +71,7 @@ impl RealTime {
         }
     }
 
-    /// The candidate for `pid`, which is at `place` of its list.
+    /// Returns the candidate for `pid`, which is at `place` of its list.
     fn candidate(&self, rqs: &Rqs, pid: Pid, place: i64) -> Candidate {
         let thread = rqs.thread(pid);
         let prio = i64::from(thread.prio);
@@ -108,8 +108,8 @@ impl RealTime {
     }
 }
 
-/// The migration thread of `cpu`, if it has work: a task that may no longer run there. It runs
-/// before all tasks, including tasks of its own priority, and even where real-time tasks are
+/// Returns the migration thread of `cpu`, if it has work: a task that may no longer run there. It
+/// runs before all tasks, including tasks of its own priority, and even where real-time tasks are
 /// throttled. Since 2.6.37 it is in a class of its own. In earlier kernels a task could stay on a
 /// forbidden CPU until the period ended or a CPU hog of priority 99 slept; that is not modelled
 /// here.

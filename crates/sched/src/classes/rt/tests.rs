@@ -21,13 +21,13 @@ fn machine(cpus: u32, period_us: i64, runtime_us: i64) -> Machine {
     m
 }
 
-/// The spans in which `task` ran, in µs.
+/// Returns the spans in which `task` ran, in µs.
 fn spans(m: &Machine, task: TaskId) -> Vec<(u64, u64)> {
     let slices = m.slices.iter().filter(|slice| slice.3 == task.0);
     slices.map(|slice| (slice.1 / 1000, slice.2 / 1000)).collect()
 }
 
-/// A real-time CPU hog that arrives at `start_us` and preempts an ordinary hog.
+/// Returns a real-time CPU hog that arrives at `start_us` and preempts an ordinary hog.
 fn hog_from(m: &mut Machine, start_us: u64) -> TaskId {
     m.nice(0, Life::Hog);
     m.run_until(start_us * 1000);

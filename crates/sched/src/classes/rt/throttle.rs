@@ -81,7 +81,7 @@ impl RealTime {
         }
     }
 
-    /// `sched_rt_runtime_exceeded`.
+    /// Implements `sched_rt_runtime_exceeded`.
     fn runtime_exceeded(&mut self, rqs: &mut Rqs, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
         if rq.offline {
@@ -208,7 +208,7 @@ impl RealTime {
         }
     }
 
-    /// The tunables with their values.
+    /// Returns the tunables with their values.
     pub fn tunables(&self) -> Vec<Tunable> {
         if !self.version.throttling {
             return Vec::new();

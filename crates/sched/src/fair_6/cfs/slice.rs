@@ -1,4 +1,4 @@
-//! How long an entity may run: the period, and the entity's slice of it.
+//! Time for which an entity may run: the period, and the entity's slice of it.
 
 use super::LeastVruntime;
 use crate::fair_6::class::Fair;
@@ -54,7 +54,8 @@ impl Fair<LeastVruntime> {
         if !features.base_slice {
             return slice;
         }
-        let idle = self.info[e].idle && self.version.has_idle_groups() && !self.is_idle_only(q);
+        let idle =
+            self.info[e].idle && self.version.has_idle_granularity() && !self.is_idle_only(q);
         slice.max(if idle { tunables.idle_min_granularity_ns } else { tunables.min_granularity_ns })
     }
 }

@@ -17,7 +17,7 @@
 use super::EarliestDeadline;
 use crate::fair_6::class::Fair;
 use crate::fair_6::flags::{Attach, DequeueFlags};
-use crate::fair_6::ids::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use schedlab_core::Platform;
 
 impl Fair<EarliestDeadline> {
@@ -27,8 +27,17 @@ impl Fair<EarliestDeadline> {
         self.features().delay_dequeue && how.sleep && !how.special && !how.finish
     }
 
-    /// `e` goes to sleep, and stays queued until it is eligible again.
-    pub(super) fn delay_dequeue(&mut self, platform: &Platform, e: EntityId) {
+    /// Whether the lag of a delayed entity is taken when its dequeue is delayed, and not when it is
+    /// woken (BORE).
+    fn takes_lag_early(&self) -> bool {
+        self.features().delay_zero && self.tunables.has_bore()
+    }
+
+    /// `e` goes to sleep, and stays on `q` until it is eligible again.
+    pub(super) fn delay_dequeue(&mut self, platform: &Platform, q: CfsRqId, e: EntityId) {
+        if self.takes_lag_early() {
+            self.se[e].vlag = self.entity_lag(q, e);
+        }
         self.update_load_avg(platform.now_ns(), e, Attach::Quiet);
         self.se[e].sched_delayed = true;
         if self.is_task(e) {
@@ -42,15 +51,20 @@ impl Fair<EarliestDeadline> {
     pub(super) fn requeue_delayed(&mut self, platform: &mut Platform, e: EntityId) {
         let q = self.cfs_rq_of(e);
         if self.features().delay_zero {
-            let v = self.cfs_rqs[q].avg_vruntime(&self.se);
-            if v.since(self.se[e].vruntime) > 0 {
+            let early = self.takes_lag_early();
+            let lag = match early {
+                // Only a change of the weight can have made it positive.
+                true => self.se[e].vlag,
+                false => self.cfs_rqs[q].avg_vruntime(&self.se).since(self.se[e].vruntime),
+            };
+            if lag > 0 {
                 let is_curr = self.cfs_rqs[q].curr == Some(e);
                 self.cfs_rqs[q].nr_queued -= 1;
                 if !is_curr {
                     self.tree_remove(q, e);
                 }
                 self.se[e].vlag = 0;
-                self.place_entity(q, e, false);
+                self.place_entity(q, e, early);
                 if !is_curr {
                     self.tree_insert(q, e);
                 }

@@ -39,6 +39,7 @@
 //! | [`preempt`], [`buddies`](super::buddies) | protection, wakeup preemption, next buddies |
 //! | [`delayed_dequeue`] | sleepers that have received too much |
 //! | [`hrtick`] | ending turns between ticks (7.3) |
+//! | [`bore`] | BORE, a patch: long bursts make a task lighter |
 //! | [`releases`], [`tunables`] | differences between the releases; switches and tunables |
 //! | [`rules`], [`promises`] | the decision rules by number, and their grounds; guarantees |
 //! | [`timeline`](super::timeline), [`entity`](super::entity) | the tree and its search; weights |
@@ -65,6 +66,7 @@
 //! and places an entity again when its weight changes. 7.3, derived from 6.18, ends turns by a
 //! timer. [`Version`] names each difference.
 
+pub mod bore;
 pub mod delayed_dequeue;
 mod earliest_deadline;
 pub mod hrtick;
@@ -97,5 +99,10 @@ impl Eevdf {
         let domains = domains::build(&config.topology);
         let fair = Fair::new(version, &domains, config.hz);
         Core6::with_fair_class(fair, domains, config.hz)
+    }
+
+    /// Turns the scheduler of an idle machine into one with BORE.
+    fn patch_with_bore(&mut self, patch: bore::Patch, hz: u32) {
+        self.fair.apply_bore(patch, hz);
     }
 }

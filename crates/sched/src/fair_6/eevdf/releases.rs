@@ -16,7 +16,7 @@ const DEFAULT: Release = Release {
     hz_default: 1000,
     hz_range: (100, 1000),
     cpus_max: 4096,
-    policies: &Policy::ALL,
+    policies: Policy::MAINLINE,
     can: Capabilities {
         groups: true,
         quotas: true,

@@ -18,7 +18,7 @@ impl Fair<EarliestDeadline> {
             return;
         };
         let now_ns = platform.now_ns();
-        let delta_ns = now_ns - self.info[c].exec_start;
+        let delta_ns = now_ns + self.clock_ns - self.info[c].exec_start;
         if delta_ns != 0 {
             self.charge_curr(rqs, platform, q, delta_ns);
         }
@@ -33,8 +33,9 @@ impl Fair<EarliestDeadline> {
         };
         let now_ns = platform.now_ns();
         let info = &mut self.info[c];
-        info.exec_start = now_ns;
-        if info.task.is_some() {
+        info.exec_start += delta_ns;
+        let task = info.task;
+        if task.is_some() {
             self.exec_clock[queue.cpu.index()] += delta_ns;
         }
         let entity = &mut self.se[c];
@@ -51,6 +52,11 @@ impl Fair<EarliestDeadline> {
         let (cpu, alone) = (queue.cpu, queue.nr_queued == 1);
         if self.limits.is_used() && !self.limits.account(platform, q, now_ns, delta_ns) {
             rqs.resched_curr(platform, cpu);
+        }
+        if self.tunables.bore.is_some()
+            && let Some(task) = task
+        {
+            self.count_burst(rqs, platform, task, delta_ns);
         }
         if alone {
             return;

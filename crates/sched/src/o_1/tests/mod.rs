@@ -87,7 +87,7 @@ impl Rig {
         self.add(SchedAttr::nice(nice), CpuSet::All, &[Run(EVER)])
     }
 
-    /// A CPU-bound task that starts on `cpu` and may then run anywhere.
+    /// Returns a CPU-bound task that starts on `cpu` and may then run anywhere.
     fn hog_on(&mut self, nice: i32, cpu: u32) -> TaskId {
         let task = self.add(SchedAttr::nice(nice), CpuSet::only(CpuId(cpu)), &[Run(EVER)]);
         self.start(task);
@@ -230,13 +230,13 @@ impl Rig {
         self.sched.params.recalc_task_prio(&mut self.sched.tasks[p], now);
     }
 
-    /// The weight on each CPU.
+    /// Returns the weight on each CPU.
     fn weights(&self) -> Vec<u64> {
         let cpus = (0..self.current.len() as u32).map(CpuId);
         cpus.map(|cpu| self.sched.domains.load(cpu).raw_weighted_load()).collect()
     }
 
-    /// The order of the tasks in list `prio` of array `array` of `cpu`.
+    /// Returns the order of the tasks in list `prio` of array `array` of `cpu`.
     fn list(&self, cpu: usize, array: ArrayId, prio: u8) -> Vec<u32> {
         let mut found = Vec::new();
         let rq = &self.sched.rqs[cpu];

@@ -11,7 +11,7 @@ fn rig(cpus: u32) -> Rig {
     Rig::new(Version::V2_6_0, cpus)
 }
 
-/// A lone task that has been put to sleep, ready to be woken by hand.
+/// Returns a lone task that has been put to sleep, ready to be woken by hand.
 fn sleeper(rig: &mut Rig) -> TaskId {
     let task = rig.hog(0);
     rig.run_to(1);

@@ -264,7 +264,7 @@ impl Rules {
                 Subject::User(name) => {
                     format!("the rule is ignored: there is no user `{name}`")
                 }
-                Subject::Any => unreachable!("a rule for everyone always applies"),
+                Subject::Any => unreachable!("a rule for all users always applies"),
             };
             Note::new(&self.text, rule.span, message)
         };

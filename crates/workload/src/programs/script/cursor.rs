@@ -7,7 +7,7 @@ use super::{Instr, Script};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::programs) struct Cursor {
     pub script: u32,
-    /// Number of the thread among those of its script.
+    /// Number of the thread among the threads of its script.
     pub instance: u32,
     /// Next instruction.
     pub pc: u32,

@@ -158,6 +158,8 @@ pub enum Instr {
     Fork {
         /// Index in [`Scripts::scripts`].
         program: u32,
+        /// Whether it shares the address space of the running task.
+        thread: bool,
     },
     /// `execve(2)`.
     Exec,
@@ -365,7 +367,7 @@ impl Scripts {
             Instr::SemPost { semaphore } | Instr::SemWait { semaphore } => {
                 within(semaphore, self.semaphores.len())
             }
-            Instr::Fork { program } => within(program, self.scripts.len()),
+            Instr::Fork { program, .. } => within(program, self.scripts.len()),
             Instr::Io { disk, .. } => disk < self.disks,
             Instr::Round
             | Instr::Exit
@@ -387,7 +389,7 @@ pub enum AddressSpaces {
     /// All threads: they belong to one process, as in rt-app.
     #[default]
     Process,
-    /// The threads of one script.
+    /// The threads of one script that exist from the start, and a forked thread and its parent.
     PerTask,
     /// No threads: every thread is a process.
     PerThread,
@@ -410,8 +412,13 @@ pub struct Conventions {
     pub one_resume: bool,
     /// All sleeps are uninterruptible.
     pub uninterruptible: bool,
+    /// A change of policy from outside leaves the nice value as it is.
+    pub chrt_keeps_nice: bool,
+    /// A task that is resumed in the nanosecond in which it blocks is woken only after its CPU has
+    /// switched away from it.
+    pub resume_after_switch: bool,
     /// A forked thread has its parent's policy, priority, affinity and group. (rt-app's threads set
-    /// those of their own task.) This holds for all golden schedules.
+    /// the attributes of their own task.) This holds for all golden schedules.
     pub forks_inherit: bool,
     /// Which threads share an address space.
     pub address_spaces: AddressSpaces,
@@ -419,13 +426,15 @@ pub struct Conventions {
 
 impl Conventions {
     /// Names of the switches, as in golden files.
-    pub const NAMES: [&str; 6] = [
+    pub const NAMES: [&str; 8] = [
         "exit_from_sleep",
         "renice_before_wake",
         "renice_only_running",
         "yield_goes_on",
         "one_resume",
         "uninterruptible",
+        "chrt_keeps_nice",
+        "resume_after_switch",
     ];
 
     /// Switches on the convention called `name`.
@@ -440,6 +449,8 @@ impl Conventions {
             "yield_goes_on" => &mut self.yield_goes_on,
             "one_resume" => &mut self.one_resume,
             "uninterruptible" => &mut self.uninterruptible,
+            "chrt_keeps_nice" => &mut self.chrt_keeps_nice,
+            "resume_after_switch" => &mut self.resume_after_switch,
             _ => return Err(&Conventions::NAMES),
         } = true;
         Ok(())
