@@ -125,6 +125,15 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
+    /// Whether the minima of a tree are updated as soon as the slice of a group in it changes, and a
+    /// group whose dequeue is delayed takes over the smallest slice of the queue it is on.
+    /// Otherwise the former happens with the next change there. And the slice of the latter is 0 if
+    /// the last task of the group went to sleep, and beyond all bounds if a group below it left.
+    #[inline]
+    fn slices_follow_at_once(self) -> bool {
+        true
+    }
+
     /// How this release handles quotas.
     fn quotas(self) -> BandwidthVersion {
         BandwidthVersion::V5_14

@@ -192,13 +192,6 @@ impl Version {
         matches!(self, Version::V6_12) || self.is_since(Version::V6_18)
     }
 
-    /// Whether group entities take over a slice wherever they stay queued: the minima above them are
-    /// updated at once, an entity that is dequeued first of all gives its parents the smallest slice
-    /// of its neighbours, and a group that becomes delayed takes over theirs.
-    pub const fn refreshes_slices_fully(self) -> bool {
-        !matches!(self, Version::V6_14)
-    }
-
     /// Whether the running task is protected up to a virtual time (`vprot`), not by the mark "vlag
     /// = deadline".
     pub const fn protects_until(self) -> bool {
@@ -245,6 +238,11 @@ impl FairVersion for Version {
     #[inline]
     fn estimates_after_dequeue(self) -> bool {
         !self.is_since(Version::V6_12)
+    }
+
+    #[inline]
+    fn slices_follow_at_once(self) -> bool {
+        !matches!(self, Version::V6_14)
     }
 
     #[inline]
