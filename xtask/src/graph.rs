@@ -97,7 +97,7 @@ fn keys(manifest: &str, table: &str) -> Vec<String> {
             let key = key.trim().split('.').next().unwrap_or("").trim_matches('"');
             keys.push(key.to_string());
         }
-        // A value may go on in the next lines.
+        // A value may continue in the next lines.
         for c in line.chars() {
             match c {
                 '[' | '{' => depth += 1,

@@ -1,8 +1,8 @@
 //! Copies of the event loop in a built program: `cargo xtask loops PROGRAM`, and a test of the
 //! program that shares this file.
 //!
-//! The loop is generic, so each combination of scheduler, workload and observer is machine code of
-//! its own. The names are read from the symbol table of an ELF file; a stripped program has none.
+//! The loop is generic, so each combination of scheduler, workload and observer is separate machine
+//! code. The names are read from the symbol table of an ELF file; a stripped program has none.
 
 /// Function of `schedlab_machine` that is one pass of the loop.
 const FUNCTION: &str = "run_instant";

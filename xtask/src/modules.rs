@@ -4,8 +4,8 @@
 //! re-exports. Macros are not expanded. A name that a module does not visibly define counts as
 //! defined by that module's file.
 //!
-//! A module's use of its own parts, the modules below it, is no edge: the parts are the module, and
-//! they may use its names. Code for tests does not count.
+//! A module's use of its own parts, the modules below it, is not an edge: the parts are the module,
+//! and they may use its names. Code for tests does not count.
 
 use crate::repository::Repository;
 use crate::scan::{self, Part};

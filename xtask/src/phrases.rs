@@ -198,7 +198,7 @@ fn rust(file: &File) -> Vec<Passage> {
     let mut passages = comments(&scan::only(&file.text, &[Part::Comment]));
     let mut literal: Option<Passage> = None;
     for (i, line) in scan::only(&file.text, &[Part::Literal]).lines().enumerate() {
-        // A literal goes on in the next line behind a backslash, and raw ones as they are.
+        // A literal continues in the next line after a backslash, and a raw one in any case.
         let mut is_inside = literal.is_some();
         let mut rest = line;
         while let Some(at) = quote(rest) {
@@ -321,7 +321,7 @@ fn python(text: &str) -> Vec<Passage> {
                 open = Some(quotes);
             }
         }
-        // Only literals in triple quotes go on in the next line.
+        // Only literals in triple quotes continue in the next line.
         open = open.filter(|quotes| quotes.len() == 3);
         was_comment = is_comment;
     }

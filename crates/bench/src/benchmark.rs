@@ -201,7 +201,7 @@ pub trait Benchmark: Send + Sync {
     /// Returns the parameters, under the names of the real program.
     fn parameters(&self) -> &[Parameter];
 
-    /// Returns the policies that its tasks use at any time; a scheduler without them cannot run it.
+    /// Returns the policies that its tasks use at any time. A scheduler without them cannot run it.
     fn policies(&self, values: &Values) -> Vec<Policy> {
         let _ = values;
         vec![Policy::Other]

@@ -88,7 +88,7 @@ impl Benchmark for MassiveIntr {
         );
         let hogs = values.whole("hogs");
         units::start_hogs(os, hogs);
-        // A starved process ends when the others have left; then it has one round to finish.
+        // A starved process ends when the others have left. Then it has one round to finish.
         let rounds_ns = options.nproc * (options.work_ns + options.sleep_ns) * (1 + hogs);
         let limit_ns = 2 * options.runtime_s * SECOND_NS + 60 * SECOND_NS + rounds_ns;
         let finish = move |end: &End<'_>| findings(&counts.borrow(), end);

@@ -34,7 +34,7 @@ const REFERENCE_OPERATIONS: u64 = 5 * 104 * 104 * 104;
 const PENDING_MAX: usize = 128;
 /// Pause after skipping a worker, ns.
 const PASSED_OVER_NS: u64 = 100 * US_NS;
-/// Maximum number of tries of a spinning worker that are made at once; at first they are made one
+/// Maximum number of tries of a spinning worker that are made at once. At first they are made one
 /// by one. The number limits how late the worker sees that the lock is free.
 const TRIES_AT_ONCE_MAX: u64 = 100;
 
@@ -503,9 +503,9 @@ fn worker(
     }
 }
 
-/// Percentiles of latencies that are printed, in thousandths; the 99th is marked.
+/// Percentiles of latencies that are printed, in thousandths. The 99th is marked.
 const LATENCIES: [u64; 4] = [500, 900, 990, 999];
-/// Percentiles of requests per second that are printed; the 50th is marked.
+/// Percentiles of requests per second that are printed. The 50th is marked.
 const RATES: [u64; 3] = [200, 500, 900];
 
 fn findings(options: &Options, measured: &Measured, end: &End<'_>) -> Findings {

@@ -18,7 +18,7 @@ pub enum OnOff {
 pub enum Color {
     /// Colour on a terminal, unless `NO_COLOR` is set.
     Auto,
-    /// Always, in files and pipes too.
+    /// Colour always, also in files and pipes.
     Always,
     /// Never.
     Never,

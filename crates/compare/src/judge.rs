@@ -129,7 +129,7 @@ impl Metric {
         let wakeups = real.figures.get(&Figure::Wakeups).map_or(0.0, |count| count.median);
         match self {
             Metric::Cpu | Metric::Waiting => true,
-            // A task that ends with the run has no end of its own.
+            // A task that ends with the run has no separate end.
             Metric::End => spread.max < duration_ns,
             Metric::Switches | Metric::Voluntary | Metric::Involuntary => {
                 spread.median >= COUNT_LEAST

@@ -478,7 +478,7 @@ fn noise_of(placement: &Placement, noise: Noise) -> (NoiseSource, Option<String>
     }
 }
 
-/// Binds tasks without CPUs of their own to the CPUs of the placement.
+/// Binds tasks that name no CPUs to the CPUs of the placement.
 fn bind(model: &mut Model, placement: &Placement, all: u32) {
     if placement.cpus.len() == all as usize {
         return;

@@ -156,7 +156,7 @@ impl Command<'_> {
 
 /// The commands as methods of every scheduler.
 ///
-/// The trait is implemented for all schedulers; no type implements it itself.
+/// The trait is implemented for all schedulers. No type implements it itself.
 pub trait Administer: Scheduler {
     /// Executes [`Command::CreateGroup`].
     ///

@@ -50,7 +50,7 @@ pub trait Inspect {
     }
 
     /// Returns the locking scheme of its queues. (The machine decides what a lock protects and for
-    /// how long; second locks are reported with
+    /// how long. Second locks are reported with
     /// [`Platform::double_lock`](crate::Platform::double_lock).)
     fn locking(&self) -> Locking {
         Locking::PerCpu

@@ -94,14 +94,14 @@ pub enum BlockReason {
     /// `TASK_INTERRUPTIBLE`: an ordinary sleep.
     Interruptible,
     /// `TASK_INTERRUPTIBLE` in `futex(2)`: a wait for a lock, a condition and the like. The machine
-    /// reports it to observers as [`Interruptible`](BlockReason::Interruptible); only schedulers
+    /// reports it to observers as [`Interruptible`](BlockReason::Interruptible). Only schedulers
     /// that treat such waits in their own way tell them apart.
     Futex,
     /// `TASK_UNINTERRUPTIBLE`: a wait for a disk or similar.
     Uninterruptible,
     /// `TASK_STOPPED`: stopped by job control.
     Stopped,
-    /// The task has exited; no hook names it again, except [`Scheduler::reap`].
+    /// The task has exited. No hook names it again, except [`Scheduler::reap`].
     Dead,
 }
 
@@ -214,7 +214,7 @@ pub trait Scheduler {
         let _ = (platform, task, allowed);
     }
 
-    /// Checks whether the running `task` may fork. Called before each fork by a task; on an error
+    /// Checks whether the running `task` may fork. Called before each fork by a task. On an error
     /// there is no child, and the task continues. By default every task may fork.
     ///
     /// # Errors

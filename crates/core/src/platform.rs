@@ -68,7 +68,7 @@ pub struct Platform {
     softirqs: Option<CpuBits>,
     /// The CPU on which the current hook is executed, if requests to other CPUs are to be recorded.
     acting: Option<CpuId>,
-    /// Work that schedulers have done. They only add to it; to measure one hook, clear it before
+    /// Work that schedulers have done. They only add to it. To measure one hook, clear it before
     /// the hook.
     pub work: WorkCounts,
     /// CPUs that another CPU asked to reschedule and that had not been asked before: each is an
@@ -198,7 +198,7 @@ impl Platform {
         self.migrations.push(Migration { task, from, to, why });
     }
 
-    /// Reports that `task` does not receive the requested attributes. It keeps its present ones; a
+    /// Reports that `task` does not receive the requested attributes. It keeps its present ones. A
     /// new task starts as `SCHED_OTHER`.
     pub fn refuse(&mut self, task: TaskId, why: Errno) {
         self.pending = true;

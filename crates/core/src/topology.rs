@@ -31,7 +31,7 @@ pub enum LevelKind {
     /// Memory nodes (`NODE`, `NUMA`).
     Node,
     /// All nodes of a machine with more nodes than one node domain holds (`ALLNODES`). Topologies
-    /// have no such level; the releases that use it create it.
+    /// have no such level. The releases that use it create it.
     AllNodes,
 }
 
@@ -183,7 +183,7 @@ impl Topology {
     ///
     /// # Errors
     /// If a smaller unit does not lie within a larger one (core in cache, cache in package and in
-    /// node; packages and nodes may contain each other, but not overlap), or the distances do not
+    /// node. Packages and nodes may contain each other, but not overlap), or the distances do not
     /// match the nodes.
     pub fn new(places: Vec<Place>, distances: &[Vec<u32>]) -> Result<Topology, TopologyError> {
         if places.is_empty() || places.len() > CPUS_MAX as usize {
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn levels_come_from_places_however_cpus_are_numbered() {
-        // Two nodes of one package each, two cores of two threads; siblings are i and i + 4,
+        // Two nodes of one package each, two cores of two threads. Siblings are i and i + 4,
         // packages alternate.
         let places = (0..8).map(|cpu| place(cpu % 4, cpu % 2 + 10, cpu % 2, cpu % 2));
         let topology = Topology::new(places.collect(), &[]).unwrap();

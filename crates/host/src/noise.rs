@@ -66,8 +66,8 @@ impl Noise {
     }
 }
 
-/// Counts for each thread how often it was preempted without another thread of the workload running
-/// on that CPU until it continued.
+/// Counts for each thread the number of times it was preempted without another thread of the
+/// workload running on that CPU until it continued.
 pub fn preempted_by_others(threads: &[&[Slice]]) -> Vec<u64> {
     // Beginnings of slices by CPU, with the thread.
     let mut starts: BTreeMap<u32, Vec<(u64, usize)>> = BTreeMap::new();

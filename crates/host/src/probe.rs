@@ -112,7 +112,7 @@ pub struct Probe {
     pub accounts: Accounts,
 }
 
-/// Runs `f` on a thread of its own, whose attributes may be changed freely.
+/// Runs `f` on a separate thread, whose attributes may be changed freely.
 fn aside<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(f).join() {
         Ok(value) => value,

@@ -1,9 +1,9 @@
 //! Objects that threads share, on futexes: mutexes, conditions, barriers, semaphores, suspensions
 //! and timers, with the semantics of rt-app's language in the simulator.
 //!
-//! Each queue is short and protected by a lock that is held for some tens of ns. A waiting thread
-//! parks on a word of its own. So the language, and not the kernel's order, decides which thread a
-//! release, a post or a signal wakes. Only mutexes with priority inheritance are the kernel's
+//! Each queue is short and protected by a lock that is held for some tens of ns. Each waiting
+//! thread parks on its own word. So the language, and not the kernel's order, decides which thread
+//! a release, a post or a signal wakes. Only mutexes with priority inheritance are the kernel's
 //! (`FUTEX_LOCK_PI`), because only the kernel can lend a priority.
 
 use crate::sys;

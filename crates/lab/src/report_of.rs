@@ -29,7 +29,7 @@ pub struct TaskInfo {
     pub attr: SchedAttr,
     /// Number of completed loops of its program.
     pub loops_finished: u64,
-    /// Number of completed rounds of its program's phases that have loops of their own.
+    /// Number of completed rounds of its program's phases that have their own loops.
     pub loop_rounds: u64,
     /// Number of times that it reached a timer.
     pub periods: u64,
@@ -319,8 +319,8 @@ fn key_figures(tasks: &[TaskFigures], stats: &Stats) -> Vec<KeyFigures> {
         latency.max_ns = latency.max_ns.max(task.latency_max_ns);
     }
     for (number, key) in keys.iter_mut().enumerate() {
-        // Counted under the key during the run, unless tasks that were forked since have keys of
-        // their own.
+        // Counted under the key during the run, unless tasks that were forked since have their own
+        // keys.
         match stats.keys().get(number) {
             Some(did) if did.latency.count == key.wakeup_latency.count => {
                 key.wakeup_latency = match &did.histogram {

@@ -1,5 +1,5 @@
-//! Recordings replayed: compared with other recordings of the same work, damaged, and recordings of
-//! our own runs.
+//! Recordings replayed: compared with other recordings of the same work, damaged, and made of our
+//! own runs.
 
 use schedlab_lab::parallel;
 use schedlab_lab::plan::{MachineSpec, Source};

@@ -1,5 +1,5 @@
-//! A run of our own, recorded and replayed under the same scheduler, is the same run. It contains
-//! no noise, so that any difference is a fault of the importer.
+//! One of our own runs, recorded and replayed under the same scheduler, is the same run. It
+//! contains no noise, so that any difference is a fault of the importer.
 
 use schedlab_lab::plan::{Benchmark, Load, MachineSpec, Plan, Source};
 use schedlab_lab::replay::{Replay, ReplayReport};

@@ -29,7 +29,7 @@ impl Ticks {
         Ticks::with_offsets((0..cpus).map(|_| 0).collect(), hz)
     }
 
-    /// Makes CPU i tick `offsets_ns[i]` after the full k/HZ seconds; each offset is below 1/HZ.
+    /// Makes CPU i tick `offsets_ns[i]` after the full k/HZ seconds. Each offset is below 1/HZ.
     pub fn with_offsets(offsets_ns: Vec<u64>, hz: u32) -> Ticks {
         assert!(hz > 0);
         let mut order: Vec<(u64, CpuId)> = offsets_ns

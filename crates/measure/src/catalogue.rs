@@ -85,7 +85,7 @@ pub enum Scope {
     Run,
     /// One CPU; argument: its number.
     Cpu,
-    /// The tasks of one key together; argument: the key; `*` means all tasks.
+    /// The tasks of one key together; argument: the key. `*` means all tasks.
     Key,
     /// The tasks of two keys, one over the other; arguments: two keys.
     KeyPair,
@@ -327,7 +327,7 @@ pub fn find_paper_word(word: &str) -> Option<(&'static Metric, PaperWord)> {
     })
 }
 
-/// Iterates over every metric; each statistic of a distribution counts as one.
+/// Iterates over every metric. Each statistic of a distribution counts as one.
 pub fn every() -> impl Iterator<Item = Named> {
     ALL.iter().flat_map(|metric| {
         let whole = (!metric.distribution).then_some(Named { metric, statistic: None });

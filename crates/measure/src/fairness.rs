@@ -229,7 +229,7 @@ impl Fairness {
         }
     }
 
-    /// Samples the lag of `task`; its CPU time must be up to date.
+    /// Samples the lag of `task`. Its CPU time must be up to date.
     fn look(&mut self, now_ns: u64, task: TaskId) {
         if self.tasks[task].class.is_none() {
             return;

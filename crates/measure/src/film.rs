@@ -59,7 +59,7 @@ pub struct Film {
 }
 
 impl Film {
-    /// Creates a film of a machine with `cpus` CPUs; pieces take at most about `room` bytes.
+    /// Creates a film of a machine with `cpus` CPUs. Pieces take at most about `room` bytes.
     pub fn new(cpus: u32, room: usize) -> Film {
         let now = Scene::new(cpus);
         let first = Piece { before: now.clone(), notes: vec![] };
@@ -133,7 +133,7 @@ impl Film {
         let notes = self.pieces.range(..=last).rev().flat_map(|piece| piece.notes.iter().rev());
         let found = notes.filter(|(when_ns, _)| *when_ns < at_ns).find(|(_, it)| it.is_decision());
         match found {
-            // The first instant that is left may have lost its beginning; its time is right.
+            // The first instant that is left may have lost its beginning. Its time is right.
             Some(&(when_ns, _)) => Lookup::Found(when_ns),
             None if self.cut => Lookup::Gone,
             None => Lookup::Absent,

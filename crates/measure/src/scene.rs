@@ -55,7 +55,7 @@ impl From<&SchedAttr> for Prio {
     }
 }
 
-/// State of a task at a moment. Sums are as of [`since_ns`](TaskSnapshot::since_ns); the methods
+/// State of a task at a moment. Sums are as of [`since_ns`](TaskSnapshot::since_ns). The methods
 /// return them as of a given time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TaskSnapshot {
@@ -301,7 +301,7 @@ impl Note {
 pub struct Scene {
     /// CPUs.
     pub cpus: Vec<CpuSnapshot>,
-    /// Tasks; those that have not started are [`Doing::NotThere`].
+    /// Tasks. Those that have not started are [`Doing::NotThere`].
     pub tasks: TaskTable<TaskSnapshot>,
 }
 

@@ -72,7 +72,7 @@ fn a_group_whose_last_task_sleeps_leaves_its_parent() {
 
 #[test]
 fn a_group_counts_once_however_many_tasks_it_has() {
-    // Group 1 has three tasks next to task 0. They fall asleep one after the other; the group keeps
+    // Group 1 has three tasks next to task 0. They fall asleep one after the other. The group keeps
     // its half.
     let mut fairness = machine(1, &[below(0, 1024)]);
     start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
@@ -298,7 +298,7 @@ fn one_that_sleeps_leaves_when_it_has_been_served() {
 
 #[test]
 fn what_an_idle_cpu_cost_is_handed_on_to_nobody() {
-    // Two CPUs: a hog on one; the other task waits 200 for the idle one every time.
+    // Two CPUs: a hog on one. The other task waits 200 for the idle one every time.
     let mut fairness = machine(2, &[]);
     start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
     start(&mut fairness, 0, 1, 0, SchedAttr::nice(0));

@@ -65,7 +65,7 @@ pub enum SymbolKind {
     Function,
     /// `STT_OBJECT`: a variable.
     Object,
-    /// Anything else.
+    /// Any other kind.
     Other,
 }
 

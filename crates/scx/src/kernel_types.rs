@@ -1,5 +1,5 @@
-//! The kernel's types as policies see them here: structures with a layout of their own, and the
-//! values of enumerators.
+//! The kernel's types as policies see them here: structures with the laboratory's own layout, and
+//! the values of enumerators.
 //!
 //! A policy compiled with CO-RE refers to members by name and receives their offsets when it is
 //! loaded, so that nothing depends on the layout of a real kernel. Here members are laid out in the

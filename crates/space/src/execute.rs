@@ -170,7 +170,7 @@ impl Space {
         Ok(plan)
     }
 
-    /// Values of a point that need a stage of their own.
+    /// Values of a point that need a separate stage.
     fn structure(&self, point: &[AxisValue]) -> Vec<AxisValue> {
         let pairs = self.axes.iter().zip(point);
         pairs.filter(|(axis, _)| axis.subject.is_structural()).map(|(_, it)| it.clone()).collect()

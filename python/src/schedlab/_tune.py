@@ -32,7 +32,7 @@ SAMPLERS = ("tpe", "cmaes", "nsga2", "random", "one_at_a_time")
 
 
 def _list(value: Any, what: str) -> list[Any]:
-    """A list of no, one or several texts."""
+    """Returns a list of no, one or several texts."""
     if value is None:
         return []
     if isinstance(value, (str, os.PathLike, Mapping, Task, Workload)) or callable(value):

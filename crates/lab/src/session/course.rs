@@ -32,7 +32,7 @@ pub(crate) struct WorkloadCourse {
 
 /// Course of a benchmark.
 pub(crate) struct BenchmarkCourse {
-    /// Parts that end at times of their own, ns, ascending.
+    /// Times at which parts end, ns, ascending.
     deadlines: VecDeque<(u64, PartId)>,
     finish: Box<dyn FnOnce(&End<'_>) -> Findings>,
 }

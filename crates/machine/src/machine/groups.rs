@@ -56,7 +56,7 @@ impl Groups {
         if self.rows.iter().all(|row| row.cpus.is_none()) {
             return;
         }
-        // The CPUs that each group would have if all were online; parents come first.
+        // The CPUs that each group would have if all were online. Parents come first.
         let mut effective: Vec<CpuSet> = Vec::with_capacity(self.rows.len());
         for (number, row) in self.rows.iter().enumerate() {
             if number == 0 {

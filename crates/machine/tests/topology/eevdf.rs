@@ -72,7 +72,7 @@ fn hogs_that_are_forked_have_a_core_each() {
 
 #[test]
 fn hogs_that_start_on_threads_of_a_core_part() {
-    // Eight hogs on the eight threads of four cores; the other four cores idle. Active balancing
+    // Eight hogs on the eight threads of four cores. The other four cores idle. Active balancing
     // takes one of each pair.
     for spec in RELEASES {
         let topology = preset("laptop");

@@ -50,7 +50,7 @@ impl Locality {
     }
 
     /// 0.316 `cpu_locality`: returns 0 where a cache is shared, 1 in the same node, 3 elsewhere. (3
-    /// is the maximum; nearer nodes may have had less.)
+    /// is the maximum. Nearer nodes may have had less.)
     #[inline]
     pub(super) fn distance(&self, a: CpuId, b: CpuId) -> i64 {
         if a == b {

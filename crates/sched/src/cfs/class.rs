@@ -44,7 +44,7 @@ impl Class for Cfs {
         true
     }
 
-    /// `yield_task_fair`: almost nothing; since 3.2 the task is skipped once. The task is charged
+    /// `yield_task_fair`: almost nothing. Since 3.2 the task is skipped once. The task is charged
     /// and returns to the place that its virtual time gives it, so it may be picked again at once.
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);

@@ -23,7 +23,7 @@ pub struct CpuPower {
 
 impl CpuPower {
     /// Returns the power at boot, when real-time tasks take none of it. The threads of a core share
-    /// its power; a group of several CPUs has the sum of its parts.
+    /// its power. A group of several CPUs has the sum of its parts.
     pub fn at_boot(domains: &Domains, is_online: impl Fn(CpuId) -> bool) -> CpuPower {
         let mut power: Vec<Vec<u64>> = Vec::new();
         for number in 0..domains.levels() {
@@ -124,7 +124,7 @@ mod tests {
     use schedlab_core::Topology;
     use schedlab_core::topology::{Level, LevelKind, Place};
 
-    /// A core of two threads has a power of 1178, each thread half of that; a CPU that is offline
+    /// A core of two threads has a power of 1178, each thread half of that. A CPU that is offline
     /// counts fully.
     #[test]
     fn threads_share_what_a_core_is_worth() {

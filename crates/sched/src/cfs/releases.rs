@@ -114,8 +114,8 @@ pub struct Version {
     pub gran: GranRule,
     /// Buddies.
     pub buddies: Buddies,
-    /// Whether a wakeup tries each level of groups, from the common one upward, until one preempts;
-    /// otherwise only the common one.
+    /// Whether a wakeup tries each level of groups, from the common one upward, until one preempts.
+    /// Otherwise only the common one.
     pub tries_levels_upward: bool,
     /// Whether the wakeup check stops where a reschedule is pending, and follows the order of
     /// 2.6.32 otherwise.
@@ -124,7 +124,7 @@ pub struct Version {
     pub resched_after_fork: bool,
     /// Whether the tick also reschedules for an entity that is far behind.
     pub tick_compares_leftmost: bool,
-    /// Whether that test spares an entity that is behind all others; otherwise it counts as
+    /// Whether that test spares an entity that is behind all others. Otherwise it counts as
     /// infinitely far ahead.
     pub tick_spares_behind: bool,
     /// Whether the end of a slice clears the buddies.
@@ -141,7 +141,7 @@ pub struct Version {
     /// Whether there are task groups.
     pub groups: bool,
     /// Whether the weight of a group's entity follows the load of its queue at every enqueue and
-    /// dequeue; otherwise shares are divided again from time to time.
+    /// dequeue. Otherwise shares are divided again from time to time.
     pub shares_follow_load: bool,
     /// Whether `wake_up_new_task` chooses the CPU of a new task, which `sched_fork` did until
     /// 2.6.33.
@@ -216,7 +216,7 @@ impl Version {
         Version { name: "2.6.32.60", factor_cpus_max: 8, rescales: true, ..Version::V2_6_32 };
 
     /// 3.2: quotas for groups, the defaults that hold since 2.6.36, and the other known differences
-    /// on one CPU. No description of its balancing of several CPUs is available; that of 2.6.32 is
+    /// on one CPU. No description of its balancing of several CPUs is available. That of 2.6.32 is
     /// used.
     pub const V3_2: Version = Version {
         name: "3.2",

@@ -701,7 +701,7 @@ fn ratio(quota: u64, period: u64) -> u64 {
 impl<Q> Pool<Q> {
     /// Returns the end of a period that begins now. A timer continues where it stopped: at its next
     /// scheduled expiry, or whole periods after that. (In later releases the first expiry is at a
-    /// random fraction of a period; here the fraction is 0.)
+    /// random fraction of a period. Here the fraction is 0.)
     fn next_end(&mut self, now_ns: u64) -> u64 {
         if self.expires_ns <= now_ns {
             let since = (now_ns - self.expires_ns) % self.period_ns;

@@ -189,7 +189,7 @@ impl Reach {
 pub struct Span {
     /// The CPUs, ascending.
     pub cpus: Vec<CpuId>,
-    /// The groups in the order of their first CPUs; their members ascending.
+    /// The groups in the order of their first CPUs. Their members are ascending.
     pub groups: Vec<Vec<CpuId>>,
     /// The CPUs as a set.
     pub set: CpuSet,
@@ -226,7 +226,7 @@ impl Domains {
     }
 
     /// Returns the domains of levels that a release has built from the topology in its own way.
-    /// Smallest level first; each span of a level lies within a span of the next.
+    /// Smallest level first. Each span of a level lies within a span of the next.
     pub fn of_levels(
         cpus: u32,
         machine: &[Level],

@@ -78,7 +78,7 @@ pub enum Enqueue {
 pub enum Dequeue {
     /// It sleeps, stops or has ended.
     Sleep,
-    /// `DEQUEUE_SPECIAL`: it stops or has ended; no class delays that (6.x).
+    /// `DEQUEUE_SPECIAL`: it stops or has ended. No class delays that (6.x).
     Special,
     /// It goes to another CPU.
     Migrate,

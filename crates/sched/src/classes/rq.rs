@@ -97,7 +97,7 @@ pub struct Thread {
     /// (2.6.24 to 2.6.32).
     pub execs: bool,
     /// CPU time used under a real-time policy since it received one, ns. (The fair class keeps the
-    /// rest; this is added to it when the task becomes an ordinary one.)
+    /// rest. This is added to it when the task becomes an ordinary one.)
     pub rt_sum_exec: u64,
 }
 

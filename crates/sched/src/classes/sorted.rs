@@ -49,7 +49,7 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    /// Represents the absence of a number; it cannot be a member.
+    /// Represents the absence of a number. It cannot be a member.
     pub const NONE: u128 = u128::MAX;
 
     /// Creates an empty set.

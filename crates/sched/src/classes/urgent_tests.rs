@@ -36,7 +36,7 @@ fn a_real_time_child_that_has_to_wait_is_pushed_at_once() {
     let (m, child) = forks(40, CpuSet::All);
     assert_eq!(m.sched.cpu_of(child), CpuId(1));
     assert!(m.platform.resched_pending(CpuId(1)));
-    // A bound child stays and waits; a more urgent child runs here.
+    // A bound child stays and waits. A more urgent child runs here.
     let (m, child) = forks(40, CpuSet::only(CpuId(0)));
     assert_eq!(m.sched.cpu_of(child), CpuId(0));
     let (m, child) = forks(60, CpuSet::All);

@@ -99,7 +99,7 @@ impl<R: PickRule> Fair<R> {
         self.update_cfs_group(rqs, platform, e);
         if self.version.custom_slices() {
             self.se[e].slice = slice;
-            if self.cfs_rqs[q].curr != Some(e) {
+            if self.cfs_rqs[q].curr != Some(e) && self.version.slices_follow_at_once() {
                 timeline::slice_changed(&mut self.se, self.order, e);
             }
         }
@@ -244,7 +244,11 @@ impl<R: PickRule> Fair<R> {
                 }
                 // A group that has received too much stays, with an empty queue, and takes a slice
                 // from its own neighbours.
-                slice = self.cfs_rqs[q].min_slice(&self.se);
+                if self.version.slices_follow_at_once() {
+                    slice = self.cfs_rqs[q].min_slice(&self.se);
+                } else if task.is_some() {
+                    slice = 0;
+                }
                 break;
             }
             throttled = self.count_out(q, &mut count);

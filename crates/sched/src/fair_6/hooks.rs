@@ -121,6 +121,18 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     #[inline]
+    fn picked_again(&mut self, rqs: &Rqs, pid: Pid) {
+        if self.version.picked_again_is_newest() {
+            self.cfs_tasks_to_head(rqs, pid);
+        }
+    }
+
+    #[inline]
+    fn balances_before_pick(&self) -> bool {
+        self.version.balances_before_pick()
+    }
+
+    #[inline]
     fn turn_begins(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         R::turn_begins(self, rqs, platform, pid);
     }

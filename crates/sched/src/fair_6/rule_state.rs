@@ -110,6 +110,30 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether a running task that is picked again becomes the newest on its CPU's list of tasks,
+    /// like one that begins to run.
+    #[inline]
+    fn picked_again_is_newest(self) -> bool {
+        false
+    }
+
+    /// Whether balancing comes before the pick when the previous thread was of a class above the
+    /// fair one. A delayed task then counts as one that can be picked, and nothing is pulled if the
+    /// pick finds only such tasks.
+    #[inline]
+    fn balances_before_pick(self) -> bool {
+        true
+    }
+
+    /// Whether the minima of a tree are updated as soon as the slice of a group in it changes, and a
+    /// group whose dequeue is delayed takes over the smallest slice of the queue it is on.
+    /// Otherwise the former happens with the next change there. And the slice of the latter is 0 if
+    /// the last task of the group went to sleep, and beyond all bounds if a group below it left.
+    #[inline]
+    fn slices_follow_at_once(self) -> bool {
+        true
+    }
+
     /// How this release handles quotas.
     fn quotas(self) -> BandwidthVersion {
         BandwidthVersion::V5_14
@@ -139,6 +163,41 @@ pub trait FairVersion: Copy + Debug {
     /// that are not picked stay queued. Otherwise the whole queue leaves at once.
     #[inline]
     fn throttles_tasks(self) -> bool {
+        false
+    }
+
+    /// Whether all runtime of a period is handed out before the first queue is put back: other CPUs
+    /// put theirs back when an interrupt tells them to, the timer's own CPU at the end of its
+    /// handler.
+    #[inline]
+    fn distributes_first(self) -> bool {
+        true
+    }
+
+    /// Whether balancing and forks count delayed tasks like others. (The runnable average does not
+    /// contain them.)
+    #[inline]
+    fn balances_delayed_tasks(self) -> bool {
+        false
+    }
+
+    /// Whether balancing does not ask if a task's dequeue is delayed before it moves it.
+    #[inline]
+    fn moves_delayed_tasks(self) -> bool {
+        false
+    }
+
+    /// Whether delayed tasks count among those that keep a synchronous waker's CPU from being
+    /// chosen at once.
+    #[inline]
+    fn delayed_tasks_hold_waker(self) -> bool {
+        false
+    }
+
+    /// Whether balancing goes on past its limit of tasks to examine until it has found one that may
+    /// run on the destination.
+    #[inline]
+    fn looks_until_movable(self) -> bool {
         false
     }
 

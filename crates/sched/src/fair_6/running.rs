@@ -54,7 +54,11 @@ impl<R: PickRule> Fair<R> {
             clock_ns: 0,
             jiffies: 1,
             capacity: CpuCapacity::new(domains),
-            lb_cache: LbCache::new(domains, !version.balances_cores()),
+            lb_cache: LbCache::new(
+                domains,
+                !version.balances_cores(),
+                version.balances_delayed_tasks(),
+            ),
             candidates_met: Vec::new(),
         };
         (0..cpus).for_each(|_| R::queue_made(&mut fair));
@@ -182,7 +186,7 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// `task` begins to run: it becomes the newest on the list of its CPU.
-    fn cfs_tasks_to_head(&mut self, rqs: &Rqs, task: Pid) {
+    pub(super) fn cfs_tasks_to_head(&mut self, rqs: &Rqs, task: Pid) {
         let cpu = rqs.cpu_of(task);
         if self.cpus > 1 && rqs.thread(task).on_rq {
             self.cfs_tasks.to_head(cpu, self.se_of(task));

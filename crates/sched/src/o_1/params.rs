@@ -203,7 +203,7 @@ impl Params {
 }
 
 /// `DELTA`: returns the number of steps above the centre that the bonus must be for tasks of a nice
-/// value to be interactive. It rises with nice; nice 16 to 19 would need 11 of 10.
+/// value to be interactive. It rises with nice. Nice 16 to 19 would need 11 of 10.
 fn delta(version: &Version, nice: i32) -> i32 {
     let bonus = MAX_BONUS as i32;
     let scaled = if version.delta_rounds_toward_zero {

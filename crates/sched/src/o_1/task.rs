@@ -7,7 +7,7 @@ use core::ops::{Index, IndexMut};
 use schedlab_core::{CpuId, CpuSet, Policy, TaskId, TaskTable};
 
 /// A task of the kernel: 1 is the migration thread of CPU 0. The migration threads of the other
-/// CPUs follow in order, then the workload's tasks. (0 is the idle task, as in the kernel; here it
+/// CPUs follow in order, then the workload's tasks. (0 is the idle task, as in the kernel. Here it
 /// is `None`.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pid(NonZeroU32);

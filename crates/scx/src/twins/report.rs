@@ -1,4 +1,4 @@
-//! Result of a replay: how often the original decided like the policy.
+//! Result of a replay: the number of decisions in which the original agrees with the policy.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -105,6 +105,17 @@ pub trait FairClass6 {
     /// Whether fair tasks are queued on `cpu`, including delayed ones.
     fn is_wanted(&self, cpu: CpuId) -> bool;
 
+    /// Whether balancing comes before the pick if the previous thread was of a class above the fair
+    /// one.
+    fn balances_before_pick(&self) -> bool {
+        true
+    }
+
+    /// The running `pid` has been picked again.
+    fn picked_again(&mut self, rqs: &Rqs, pid: Pid) {
+        let _ = (rqs, pid);
+    }
+
     // ---- running ----
 
     /// `pick_task`: returns the next task on `cpu`, if any is queued. Nothing is switched.
@@ -212,7 +223,7 @@ pub trait FairClass6 {
     /// Records that another class, or the core, has moved `pid` to `to`.
     fn came_to_cpu(&mut self, pid: Pid, to: CpuId);
 
-    /// Takes `pid`, fair and not running, off its queue; it belongs to `to` from now on.
+    /// Takes `pid`, fair and not running, off its queue. It belongs to `to` from now on.
     fn detach_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid, to: CpuId);
 
     // ---- balancing ----

@@ -30,7 +30,7 @@ impl<F: FairClass6> Core6<F> {
         let (next, is_fair) = self.pick_next(platform, cpu, above_fair);
         let Self { core: rqs, fair, .. } = self;
         match (prev_class == ClassId::Fair, is_fair) {
-            (true, true) if prev == next => {}
+            (true, true) if prev == next => fair.picked_again(rqs, next),
             (true, true) => fair.switch(rqs, platform, prev, next),
             (true, false) => fair.put_prev_task(rqs, platform, cpu, prev),
             (false, true) => fair.set_curr_task(rqs, platform, cpu, next),
@@ -56,10 +56,10 @@ impl<F: FairClass6> Core6<F> {
         next
     }
 
-    /// Asks the classes in order for the next thread of `cpu`; without one the idle thread runs.
+    /// Asks the classes in order for the next thread of `cpu`. Without one the idle thread runs.
     /// Also returns whether the thread is a fair task. `above_fair`: the previous thread was of a
-    /// class above the fair one. (Then balancing comes before the pick, and treats a delayed task
-    /// as one that can be picked.)
+    /// class above the fair one. (Then balancing may come before the pick, and treats a delayed
+    /// task as one that can be picked.)
     pub(super) fn pick_next(
         &mut self,
         platform: &mut Platform,
@@ -87,7 +87,7 @@ impl<F: FairClass6> Core6<F> {
             }
             return (pid, false);
         }
-        let task = match above_fair && fair.is_wanted(cpu) {
+        let task = match above_fair && fair.balances_before_pick() && fair.is_wanted(cpu) {
             true => fair.pick_task(rqs, platform, cpu),
             false => fair.pick_or_pull(rqs, platform, cpu),
         };
@@ -124,7 +124,7 @@ impl<F: FairClass6> Core6<F> {
         }
         let mut queue = core::mem::take(&mut self.core.rqs[cpu.index()].migration_queue);
         for (pid, to) in queue.drain(..) {
-            // (The destination may be forbidden by now; then a later request has another one.)
+            // (The destination may be forbidden by now. Then a later request has another one.)
             if self.core.cpu_of(pid) == cpu
                 && !self.core.is_allowed(pid, cpu)
                 && self.core.is_allowed(pid, to)

@@ -52,7 +52,7 @@ impl Server {
     /// means that the period equals the deadline.
     ///
     /// # Errors
-    /// If the kernel would return `EINVAL`; periods must lie within `period_us`.
+    /// If the kernel would return `EINVAL`. Periods must lie within `period_us`.
     pub fn new(attr: &SchedAttr, period_us: (u64, u64)) -> Result<Server, Invalid> {
         let (runtime, deadline) = (attr.runtime_ns, attr.deadline_ns);
         let period = if attr.period_ns == 0 { deadline } else { attr.period_ns };
@@ -154,7 +154,7 @@ impl Server {
 
     /// Whether it is constrained and woken between its deadline and the next period, where it would
     /// exceed its bandwidth. (Shortly after time 0 the unset deadline of a new server looks like a
-    /// past one; the kernel does not check that, and the golden schedules agree.)
+    /// past one. The kernel does not check that, and the golden schedules agree.)
     pub fn wakes_too_early(&self, now_ns: u64) -> bool {
         !self.is_implicit() && before(self.deadline, now_ns) && before(now_ns, self.next_period())
     }

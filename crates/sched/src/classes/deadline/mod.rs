@@ -365,7 +365,7 @@ impl Deadline {
         self.admission.cpu_online(self.server_bw());
     }
 
-    /// Writes a tunable; its range has been checked. Tasks already admitted are not affected.
+    /// Writes a tunable. Its range has been checked. Tasks already admitted are not affected.
     pub fn set_tunable(&mut self, name: &str, value: i64) {
         if name == TUNABLES[0] {
             self.period_us.0 = value as u64;

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_fork_chooses_a_node_and_an_exec_any_cpu() {
-        // The local core is full; the other core of the node is idle, and so is the other node.
+        // The local core is full. The other core of the node is idle, and so is the other node.
         let fake = machine(&[0, 1]);
         assert_eq!(idlest(&fake, 0, Walk::Fork), 4);
         // Between groups without load it goes to the other one, at each level.

@@ -1001,7 +1001,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_quarter_more_is_not_worth_it() {
-        // 400 here, 500 or 505 there; the third CPU pulls the average above 400. Tasks are light,
+        // 400 here, 500 or 505 there. The third CPU pulls the average above 400. Tasks are light,
         // so moving one would help.
         for (tasks, worth) in [(100, false), (101, true)] {
             let mut domains = domains(&[(400, 1), (5, tasks), (480, 1)]);

@@ -122,7 +122,7 @@ struct RtRq {
     overloaded: bool,
     /// Whether it is offline: it does not borrow or lend, and is not limited.
     offline: bool,
-    /// Whether it has used up its runtime; its tasks are invisible to the pick.
+    /// Whether it has used up its runtime. Its tasks are invisible to the pick.
     throttled: bool,
     /// Time used in this period, ns.
     rt_time: u64,
@@ -185,7 +185,7 @@ impl RealTime {
         }
     }
 
-    /// Makes room for `pid`. A child inherits what remains of its parent's timeslice; a task from
+    /// Makes room for `pid`. A child inherits what remains of its parent's timeslice. A task from
     /// outside has a full one.
     pub fn thread_born(&mut self, rqs: &Rqs, _platform: &mut Platform, pid: Pid, parent: Parent) {
         if self.tasks.len() <= pid.index() {

@@ -111,7 +111,7 @@ impl RealTime {
 /// Returns the migration thread of `cpu`, if it has work: a task that may no longer run there. It
 /// runs before all tasks, including tasks of its own priority, and even where real-time tasks are
 /// throttled. Since 2.6.37 it is in a class of its own. In earlier kernels a task could stay on a
-/// forbidden CPU until the period ended or a CPU hog of priority 99 slept; that is not modelled
+/// forbidden CPU until the period ended or a CPU hog of priority 99 slept. That is not modelled
 /// here.
 pub(super) fn mover(rqs: &Rqs, cpu: CpuId) -> Option<Pid> {
     let thread = rqs.migration_thread(cpu);

@@ -45,7 +45,7 @@ impl RealTime {
     }
 
     /// `start_rt_bandwidth`: starts the timer, which expires at the next multiple of the period,
-    /// counted from time 0. (5.x, 6.x: at once, and then every period; a timer that has stopped
+    /// counted from time 0. (5.x, 6.x: at once, and then every period. A timer that has stopped
     /// before its next expiry continues.)
     #[inline]
     pub(super) fn start_period_timer(&mut self, platform: &mut Platform) {
@@ -229,7 +229,7 @@ impl RealTime {
         ]
     }
 
-    /// Writes a tunable; its range has been checked.
+    /// Writes a tunable. Its range has been checked.
     ///
     /// # Errors
     /// A runtime of 0 is refused: the migration threads are real-time tasks too.
@@ -293,7 +293,7 @@ mod tests {
     }
 
     /// Two real-time tasks and an ordinary one: while the CPU is throttled, balancing sees one
-    /// running task, and all three again afterwards; in old kernels always all three.
+    /// running task, and all three again afterwards. In old kernels always all three.
     #[test]
     fn tasks_of_a_throttled_cpu_are_not_counted() {
         for uncounted in [false, true] {

@@ -171,6 +171,16 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn picked_again_is_newest(self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn distributes_first(self) -> bool {
+        false
+    }
+
+    #[inline]
     fn renews_empty_groups(self) -> bool {
         true
     }

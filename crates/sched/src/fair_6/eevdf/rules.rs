@@ -29,6 +29,9 @@ schedlab_core::define_rules! {
             "No entity seems eligible: the leftmost entity of the tree runs.";
         125 HRTICK_OVER Preempt "hrtick_over":
             "The hrtick fired: the request of the current task has been served.";
+        128 NO_SHORTER Preempt "no_shorter_slice":
+            "The task is new, or continues before its dequeue is finished, and its slice is not \
+             shorter than that of the current one: it preempts nothing (6.19 on).";
         129 SMALLER_PENALTY Preempt "smaller_penalty":
             "BORE 6.7.3: the woken task has a smaller penalty for its bursts than the current one \
              (PREEMPT_SHORT_BORE): it preempts.";
@@ -200,6 +203,6 @@ impl Fair<EarliestDeadline> {
     #[inline]
     pub(super) fn next_buddy_counts(&self) -> bool {
         let features = self.features();
-        features.pick_buddy || (self.version == Version::V6_6 && features.next_buddy)
+        features.pick_buddy || (!self.version.is_since(Version::V6_12) && features.next_buddy)
     }
 }

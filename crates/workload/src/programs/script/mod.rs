@@ -251,7 +251,7 @@ pub struct BarrierInfo {
 pub struct Scripts {
     /// Scripts.
     pub scripts: Vec<Script>,
-    /// Scheduling attributes; the default contains the default attributes.
+    /// Scheduling attributes. The default contains the default attributes.
     pub attrs: Vec<SchedAttr>,
     /// Affinities; the default contains "every CPU".
     pub cpu_sets: Vec<CpuSet>,
@@ -476,7 +476,7 @@ pub struct ScriptOptions {
 pub struct ThreadInfo<'a> {
     /// Number of the task.
     pub task: TaskId,
-    /// Name of its script; the thread itself is called `key-instance`.
+    /// Name of its script. The thread itself is called `key-instance`.
     pub key: &'a str,
     /// Number among the threads of its script, from 0.
     pub instance: u32,
