@@ -54,7 +54,7 @@ fn each_reader_takes_some_of_its_corpus() {
     for reader in ALL {
         let inputs = corpus::read(&corpus::directory().join(reader.name)).expect("it can be read");
         let taken = inputs.iter().filter(|input| (reader.read)(input).is_taken()).count();
-        assert!(taken > 0, "{} takes nothing of its corpus: nothing behind is tried", reader.name);
+        assert!(taken > 0, "{} takes no input of its corpus: later code is not tried", reader.name);
     }
 }
 

@@ -15,10 +15,11 @@ const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Interval at which the trace is read.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Maximum delay of one CPU's lines behind those of another, us.
+/// Maximum delay of one CPU's lines behind the lines of another, us.
 const LAG_US: u64 = 1_000_000;
 
-/// Sorts lines by time. The kernel delivers each CPU's lines in order, but not those of all CPUs.
+/// Sorts lines by time. The kernel delivers the lines of each CPU in order, but interleaves the
+/// CPUs in any order.
 struct Sorted<W: Write> {
     to: W,
     lines: Vec<(u64, Vec<u8>)>,
@@ -54,8 +55,8 @@ fn time_us(line: &[u8]) -> Option<u64> {
         let (seconds, micros) = word.strip_suffix(':')?.split_once('.')?;
         Some(seconds.parse::<u64>().ok()?.checked_mul(1_000_000)? + micros.parse::<u64>().ok()?)
     };
-    // A task's name can contain anything, so the time is searched after each text that looks like a
-    // CPU.
+    // A task's name can contain anything, so the search for the time is repeated after each text
+    // that looks like a CPU.
     text.split("] ").skip(1).find_map(|rest| time(rest.split_whitespace().nth(1)?))
 }
 

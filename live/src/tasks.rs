@@ -18,7 +18,7 @@ struct Row {
     max_mean_us: f64,
 }
 
-/// Tasks by process id: all tasks of the machine, or those of one process tree.
+/// Tasks by process id: all tasks of the machine, or only one process tree.
 pub struct Table {
     root: Option<u32>,
     rows: BTreeMap<u32, Row>,

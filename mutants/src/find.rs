@@ -1,9 +1,9 @@
 //! Finds the places in a source file where a mutant can be put.
 //!
 //! cargo-mutants lists the mutants and the beginning of each. This module finds the place in the
-//! syntax, with the data that is needed to put mutant and original side by side.
+//! syntax, with the data that is needed to put the mutant and the original side by side.
 //!
-//! Mutants are switched at run time, so code that the compiler evaluates has none: constants,
+//! Mutants are switched at run time, so code that the compiler evaluates has no mutants: constants,
 //! `const fn`, patterns.
 
 use proc_macro2::Span;

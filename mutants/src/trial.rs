@@ -101,7 +101,7 @@ impl Trial {
     }
 
     /// The stages for the mutants of a file, quick and related ones first. Tests that cannot depend
-    /// on the file (those of other schedulers) are left out.
+    /// on the file (tests of other schedulers) are left out.
     pub fn stages(&self, file: &str) -> Vec<Stage> {
         let mut parts = file.split('/').skip(1);
         let krate = parts.next().unwrap_or("");

@@ -108,7 +108,7 @@ impl Witness {
         text::csv(&self.answer)
     }
 
-    /// The tables as text; `tasks`: including those of single placements.
+    /// The tables as text; `tasks`: including the tables of single placements.
     fn text(&self, width: usize, tasks: bool) -> String {
         text::text(&self.answer, Form::Plain(Style::plain(width)), tasks)
     }
@@ -140,7 +140,7 @@ pub fn host(
     here::host(py, file, text, asked, program)
 }
 
-/// What this user may do on this kernel, as JSON.
+/// Operations that this user may perform on this kernel, as JSON.
 #[pyfunction]
 pub fn host_probe(py: Python<'_>) -> PyResult<String> {
     here::probe(py)

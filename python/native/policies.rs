@@ -22,12 +22,12 @@ const POLICY_NAMES: [(&str, Policy); 6] = [
     ("deadline", Policy::Deadline),
 ];
 
-/// Every subset of the scheduling policies, made when it is first asked for. A release refers to
-/// its policies for as long as the program runs; there are only so many subsets.
+/// Every subset of the scheduling policies, made when it is first needed. A release refers to its
+/// policies for as long as the program runs; the number of subsets is bounded.
 static SUBSETS: [OnceLock<Vec<Policy>>; 1 << POLICY_NAMES.len()] =
     [const { OnceLock::new() }; 1 << POLICY_NAMES.len()];
 
-/// The scheduling policies of these names; others are passed over.
+/// The scheduling policies with these names; other names are ignored.
 fn policies_called(names: &[String]) -> &'static [Policy] {
     let is_listed = |name: &str| names.iter().any(|other| other == name);
     let bits = POLICY_NAMES.iter().zip(0..);

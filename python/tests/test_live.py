@@ -72,7 +72,7 @@ def test_another_release_is_another_result(witness):
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
-        ({"scheduler": "nobody"}, "nobody"),
+        ({"scheduler": "ghost"}, "ghost"),
         ({"placements": "cpu9"}, "cpu0"),
         ({"noise": "loud"}, "noise"),
         ({"thresholds": {"cpu": 1}}, "cpu"),
@@ -126,8 +126,8 @@ class TestHost:
         witness = measured.compare(runs=2)
         assert {one.task for one in witness.errors} == {"hog-0", "nap-0"}
         assert json.loads(witness.to_json())["placements"][0]["placement"] == "cpu0"
-        with pytest.raises(schedlab.InputError, match="nobody, cpu_ns; .* hog-0, nap-0"):
-            measured.figure("nobody", "cpu_ns")
+        with pytest.raises(schedlab.InputError, match="ghost, cpu_ns; .* hog-0, nap-0"):
+            measured.figure("ghost", "cpu_ns")
         with pytest.raises(schedlab.InputError, match="the figures are .*cpu_ns"):
             measured.figure("hog-0", "cpu")
         with pytest.raises(schedlab.InputError, match="no placement cpu9; the placements are cpu0"):

@@ -122,7 +122,7 @@ def test_frames_of_other_libraries(desktop_runs):
     assert frame["cpu"].sum() == 0 and len(frame) == len(slices)
     tasks = desktop_runs.tasks.to_pandas()
     assert isinstance(tasks, pandas.DataFrame)
-    assert tasks["end_ns"].isna().all(), "nobody of the desktop ends"
+    assert tasks["end_ns"].isna().all(), "no task of the desktop ends"
     other = slices.to_polars()
     assert other["end_ns"].dtype == polars.Int64 and other.shape == slices.shape
     assert other["name"].to_list()[:9] == list(slices["name"][:9])
@@ -308,8 +308,8 @@ def test_reports_traces_and_explanations(desktop_runs, tmp_path, program, deskto
     theirs = program("explain", desktop, "-s", "cfs", "--at", "2.5s")
     assert str(said) in theirs
     assert "video-0" in desktop_runs["cfs"].explain(worst=2, task="video")
-    with pytest.raises(schedlab.InputError, match="there is no task nobody"):
-        desktop_runs["cfs"].explain(at=1, task="nobody")
+    with pytest.raises(schedlab.InputError, match="there is no task ghost"):
+        desktop_runs["cfs"].explain(at=1, task="ghost")
     assert "cc-0" in desktop_runs["o_1"].timeline(80)
 
 

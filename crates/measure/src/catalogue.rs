@@ -556,8 +556,8 @@ pub const ALL: &[Metric] = &[
         "jobs",
         Count,
         Higher,
-        "sum over tasks of max(rounds, 1 if it ended), rounds = the finished rounds of those of its \
-         phases whose `loop` is not 1; if it has none, its finished loops",
+        "sum over tasks of max(rounds, 1 if it ended), rounds = the finished rounds of its phases \
+         whose `loop` is not 1; if it has none, its finished loops",
         "Pieces of work done.",
     )
     .json("totals.jobs")
@@ -1598,8 +1598,8 @@ pub const ALL: &[Metric] = &[
         "jobs",
         Count,
         Higher,
-        "max(rounds, 1 if it ended), rounds = the finished rounds of those of its phases whose \
-         `loop` is not 1; if it has none, its finished loops",
+        "max(rounds, 1 if it ended), rounds = the finished rounds of its phases whose `loop` is \
+         not 1; if it has none, its finished loops",
         "",
     )
     .json("tasks[].jobs"),

@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What schedlab has to know about it: the same that it knows about its own.
+/// Description of the scheduler for schedlab, as for a built-in one.
 static ENTRY: Entry = Entry {
     name: Cow::Borrowed("mine"),
     title: Cow::Borrowed("My scheduler"),

@@ -58,7 +58,7 @@ fn read_plan(input: &[u8]) -> Shape {
         Ok(plan) => plan,
         Err(error) => return Shape::refused(error),
     };
-    assert!(is_plan, "it is read as a plan, but not told from a workload");
+    assert!(is_plan, "it is read as a plan, but `is_plan` takes it for a workload");
     let written = plan.to_json();
     let again = Plan::parse("fuzz.json", &written).expect("it was written by the program");
     assert!(again == plan, "written and read again it is another plan: {written}");

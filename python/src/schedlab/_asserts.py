@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from . import _native
     from ._runs import Run
 
-#: A window: two moments, in seconds or texts with units; None: the whole run.
+#: A window: two moments, in seconds or texts with units; ``None``: the whole run.
 Between = "tuple[Moment, Moment] | None"
 
 

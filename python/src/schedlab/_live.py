@@ -194,7 +194,7 @@ def host(
 
 
 def host_probe() -> dict[str, Any]:
-    """What this user may do on this kernel; each operation is tried (Linux only)."""
+    """Operations that this user may perform on this kernel; each one is tried (Linux only)."""
     probe: dict[str, Any] = json.loads(_native.host_probe())
     return probe
 

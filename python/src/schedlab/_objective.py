@@ -21,7 +21,8 @@ class Objective:
     """An objective."""
 
     expression: str
-    #: 1: lower is better; -1: higher is better; None: as the catalogue specifies for the metric.
+    #: 1: lower is better; -1: higher is better; ``None``: as the catalogue specifies for the
+    #: metric.
     sign: int | None
 
 
@@ -33,7 +34,7 @@ class Constraint:
     expression: str
     #: 1: at most; -1: at least.
     sign: int
-    #: Fraction of the default's result; None: ``limit`` is an expression.
+    #: Fraction of the default's result; ``None``: ``limit`` is an expression.
     part: float | None
     limit: str
 

@@ -157,7 +157,7 @@ def make(
 ) -> tuple[dict[str, Any], list[type[Policy]]]:
     """The plan for these arguments in the engine's format, and the policies that it names.
 
-    The parameters are those of :func:`schedlab.run`.
+    The parameters have the meanings that they have in :func:`schedlab.run`.
     """
     given = {
         "cpus": cpus, "machine": machine, "hz": hz, "costs": costs, "nohz": nohz, "set": set,

@@ -42,7 +42,7 @@ class Policy:
     The whole machine is one object: there is one queue for all CPUs unless you make one for each.
     """
 
-    #: The name under which it is run and shown; default: that of the class.
+    #: The name under which it is run and shown; default: the name of the class.
     name: ClassVar[str] = ""
     #: Full name.
     title: ClassVar[str] = ""
@@ -52,7 +52,7 @@ class Policy:
     hz: ClassVar[int] = 1000
     #: Number of CPUs of the largest machine that it supports.
     cpus_max: ClassVar[int] = 4096
-    #: Whether it observes the affinity of tasks. If not, loads that bind tasks to CPUs are
+    #: Whether it respects the affinity of tasks. If not, loads that bind tasks to CPUs are
     #: refused.
     affinity: ClassVar[bool] = True
     #: Scheduling policies of tasks that it supports; loads with others are refused.
@@ -62,15 +62,16 @@ class Policy:
     #: Attributes that ``set=`` may set: name to minimum and maximum. They must be whole numbers.
     tunables: ClassVar[Mapping[str, tuple[int, int]]] = {}
 
-    #: How long a task runs while others wait, ns, enforced by the tick. None: until it sleeps.
+    #: Time for which a task runs while others wait, ns, enforced by the tick. ``None``: until it
+    #: sleeps.
     quantum_ns: int | None = None
 
     #: The machine.
     machine: _native.Machine
     #: All living tasks, by number.
     tasks: dict[int, PolicyTask]
-    #: The current task of each CPU; None: it idles. A task that has just blocked stays current
-    #: until its CPU calls schedule, in the same instant.
+    #: The current task of each CPU; ``None``: the CPU idles. A task that has just blocked stays
+    #: current until its CPU calls schedule, in the same instant.
     current: list[PolicyTask | None]
     #: Random numbers that are the same in every repetition of the run.
     random: random.Random
@@ -97,7 +98,8 @@ class Policy:
         """The run begins: create your data. ``self.machine`` is available."""
 
     def pick(self, cpu: int) -> PolicyTask | None:
-        """Returns the task that ``cpu`` runs next; take it out of your queue. None: the CPU idles.
+        """Returns the task that ``cpu`` runs next; take it out of your queue. ``None``: the CPU
+        idles.
 
         If the task that ran is still runnable, :meth:`enqueue` has been called for it before.
         """
@@ -157,9 +159,10 @@ class Policy:
     def why(self, cpu: int) -> Iterable[tuple[Any, ...]] | None:
         """The candidates of ``cpu`` for ``explain``: ``(task, key)`` or ``(task, key, numbers)``.
 
-        ``key`` is a whole number or a tuple of up to four. The smallest key must be that of the
-        task that :meth:`pick` takes, and no two may be equal. ``numbers`` are the values behind the
-        key, by name (``{"vruntime_ns": 12}``). None: not stated. The method must change nothing.
+        ``key`` is a whole number or a tuple of up to four. The task that :meth:`pick` takes
+        must have the smallest key, and no two keys may be equal. ``numbers`` are the values behind
+        the key, by name (``{"vruntime_ns": 12}``). ``None``: not stated. The method must change
+        nothing.
         """
         return None
 

@@ -33,7 +33,7 @@ class PolicyTask:
     deadline_ns: int
     #: A deadline task's period, ns.
     period_ns: int
-    #: The CPUs it may run on; None: all.
+    #: The CPUs it may run on; ``None``: all.
     allowed: frozenset[int] | None
     #: The number of its group; 0: the root.
     group: int

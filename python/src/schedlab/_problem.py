@@ -33,7 +33,7 @@ class Rung:
     """A time at which a run is judged by the first objective."""
 
     at_ns: int
-    #: Limit by seed: a worse run ends there; None: no run ends.
+    #: Limit by seed: a worse run ends there; ``None``: no run ends.
     limits: list[float | None]
 
 
@@ -42,7 +42,7 @@ class Judged:
     """A run that was judged before its end."""
 
     row: dict[str, Any]
-    #: Value of the first objective at each rung that the run reached; None: no value.
+    #: Value of the first objective at each rung that the run reached; ``None``: no value.
     passed: list[float | None]
     #: Whether the last of these rungs ended it.
     ended: bool

@@ -54,11 +54,11 @@ def run(
         ``cfs:sched_latency_ns=6ms``, ``main``, ``linux``, ``textbook``, ``all``), and classes made
         of :class:`Policy`. Default: the main line.
     cpus
-        Number of CPUs; default: the number that the workload names, or that of the machine.
+        Number of CPUs; default: the number that the workload names, else the machine's number.
     machine
         A preset (``laptop``, ``z800-2x6`` ...), ``flat-8``, or a file.
     hz
-        Ticks per second; default: those of each release's usual build.
+        Ticks per second; default: the value of each release's usual build.
     costs
         Costs of single operations, ns, by name; False: no costs, whatever the machine.
     nohz

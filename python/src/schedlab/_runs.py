@@ -51,12 +51,12 @@ class Run:
 
     @property
     def end_ns(self) -> int:
-        """When it ended, ns."""
+        """Time at which it ended, ns."""
         return int(self.data["end"]["at_ns"])
 
     @property
     def cpus(self) -> int:
-        """How many CPUs it had."""
+        """Number of CPUs."""
         return int(self.data["machine"]["cpus"])
 
     @cached_property
@@ -66,7 +66,7 @@ class Run:
 
     @cached_property
     def figures(self) -> dict[str, float]:
-        """What a benchmark found, by name; empty of a workload."""
+        """Figures of a benchmark, by name; empty for a workload."""
         return {name: value for name, _, value in self._outcome.figures(self._place)}
 
     @property

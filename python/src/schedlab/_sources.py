@@ -29,8 +29,8 @@ WorkloadLike: TypeAlias = "PathLike | Mapping[str, Any] | Task | Workload | Iter
 def refuse_beside(
     function: Callable[..., Any], name: Any, given: Mapping[str, Any], *but: str
 ) -> None:
-    """Refuses arguments next to a file that specifies everything: those of ``given`` that differ
-    from the defaults of ``function``, except those in ``but``."""
+    """Refuses arguments next to a file that specifies everything: the arguments in ``given`` that
+    differ from the defaults of ``function``, except the names in ``but``."""
     parameters = inspect.signature(function).parameters
     for one, value in given.items():
         known = parameters.get(one)
@@ -51,8 +51,8 @@ def noted_beside(
     trace: str, groups: PathLike | None = None, side: PathLike | None = None
 ) -> dict[str, dict[str, str]]:
     """The files next to a recorded trace: ``groups`` with the groups of tasks, and ``side`` with
-    the notes of ``schedlab record``. None: the file next to the trace, if there is one; "none": no
-    file."""
+    the notes of ``schedlab record``. ``None``: the file next to the trace, if there is one;
+    ``"none"``: no file."""
     found = _native.beside_trace(trace)
     chosen = {
         "groups": groups if groups is not None else found[0],

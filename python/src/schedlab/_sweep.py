@@ -119,8 +119,9 @@ def sweep(
         specifies everything.
     grid
         The axes and their values: ``{"sched_latency_ns": [6e6, 24e6], "cpus": range(1, 5),
-        "workload.tasks.video.run": {"from": 1000, "to": 9000, "steps": 5}}``. Names are those of
-        ``docs/sweeps.md``; one without a dot is a tunable, or accepted by ``set`` of :func:`run`.
+        "workload.tasks.video.run": {"from": 1000, "to": 9000, "steps": 5}}``. ``docs/sweeps.md``
+        lists the names; a name without a dot is a tunable, or is accepted by ``set`` of
+        :func:`run`.
     schedulers
         Schedulers under which each point is run. (``"scheduler"`` in ``grid`` varies it, too.)
     metrics

@@ -25,7 +25,7 @@ from ._tuning import Trial, Tuning
 from ._units import count, whole
 from ._verdict import edges, front, importance, verdict
 
-#: Distance of held-out seeds from those of the search.
+#: Distance of held-out seeds from the seeds of the search.
 HELD_OUT_SEEDS_FROM = 1_000_000
 
 SAMPLERS = ("tpe", "cmaes", "nsga2", "random", "one_at_a_time")

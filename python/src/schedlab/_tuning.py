@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ._apply import command
 
-#: A value of each axis; None: the default.
+#: A value of each axis; ``None``: the default.
 Point: TypeAlias = "list[Any]"
 
 
@@ -23,7 +23,7 @@ class Trial:
     violations: list[float]
     #: Whether it was ended early: during a run, or before the last workload.
     pruned: bool = False
-    #: By workload, seed and rung: value of the first objective; None: no value.
+    #: By workload, seed and rung: value of the first objective; ``None``: no value.
     passed: list[list[list[float | None]]] = field(default_factory=list)
 
     @property
@@ -136,7 +136,7 @@ class Tuning:
                 costs = ", ".join(f"{cost:.3f}" for cost in trial.costs)
                 lines.append(f"  {costs}: {_settings(self.axes, trial.point)}")
         lines.extend(["", "settings:" if self.found else "settings of the best of the search:"])
-        lines.extend(f"  {line}" for line in self.commands or ["none: the default"])
+        lines.extend(f"  {line}" for line in self.commands or ["none (the default)"])
         lines.extend(["", "importance (fraction of the variance of random trials):"])
         for name, part in sorted(self.importance.items(), key=lambda item: -item[1]):
             lines.append(f"  {part:5.2f}  {name}")

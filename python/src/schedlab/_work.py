@@ -149,10 +149,10 @@ def bench(
     """Runs a benchmark with all values of its parameters under each scheduler.
 
     ``name`` may also be the file of a benchmark's plan (``schedlab bench ... --plan-out``), or of
-    several benchmarks at once; such a file specifies everything. ``parameters`` are those of the
-    benchmark (:func:`benchmarks` lists them); a list or a range makes a curve:
-    ``bench("hackbench", ["o_n", "o_1"], groups=range(25, 101, 25))``. The others are those of
-    :func:`run`.
+    several benchmarks at once; such a file specifies everything. ``parameters`` are the parameters
+    of the benchmark (:func:`benchmarks` lists them); a list or a range makes a curve:
+    ``bench("hackbench", ["o_n", "o_1"], groups=range(25, 101, 25))``. The other arguments have the
+    meanings that they have in :func:`run`.
     """
     given = dict(locals())
     if not isinstance(name, (str, os.PathLike)):
@@ -337,12 +337,12 @@ def replay(
     """Predicts what a recorded machine would have done under other schedulers (``docs/replay.md``).
 
     ``trace``: recorded by perf, ftrace or trace-cmd. ``recorded``, ``hz``: the scheduler and the
-    ticks of that machine; ``changes``: changes of tasks, as ``"nice make +10"``; ``groups``: a file
-    with the groups of tasks; ``side``: notes of ``schedlab record`` (None: the files next to the
-    trace, if there are any; "none": without them); ``counted``: the first possible waker wakes a
-    sleeper, instead of the recorded one; ``open_arrivals``: events of interrupts come at their
-    recorded times (a server's requests), instead of after recorded delays; ``seeds``: number of
-    runs of each.
+    ticks of that machine; ``changes``: changes of tasks, such as ``"nice make +10"``; ``groups``: a
+    file with the groups of tasks; ``side``: notes of ``schedlab record`` (``None``: the files next
+    to the trace, if there are any; ``"none"``: without them); ``counted``: the first possible waker
+    wakes a sleeper, instead of the recorded one; ``open_arrivals``: events of interrupts come at
+    their recorded times (a server's requests), instead of after recorded delays; ``seeds``: number
+    of runs under each scheduler.
     """
     names, policies = schedulers_of(schedulers if isinstance(schedulers, str) else list(schedulers))
     if policies:

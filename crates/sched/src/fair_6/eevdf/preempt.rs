@@ -89,7 +89,7 @@ impl Fair<EarliestDeadline> {
         let (c, p) = self.find_matching(self.se_of(curr), self.se_of(task));
         let (c_idle, p_idle) = (self.info[c].idle, self.info[p].idle);
         if c_idle && !p_idle {
-            if self.version > Version::V6_6 {
+            if self.version.idle_loses_protection() {
                 self.cancel_protection(c);
             }
             platform.by_rule(Question::Preempt, cpu, rules::IDLE_GIVES_WAY);
@@ -104,8 +104,8 @@ impl Fair<EarliestDeadline> {
         self.update_curr(rqs, platform, q);
         let short = self.features().preempt_short && self.se[p].slice < self.se[c].slice;
         let (wins, picked_by) = match self.version {
-            Version::V6_6 => self.would_pick(q, p, true),
-            Version::V6_12 => {
+            Version::V6_6 | Version::V6_8 | Version::V6_11 => self.would_pick(q, p, true),
+            Version::V6_12 | Version::V6_14 => {
                 let sums = self.cfs_rqs[q].sums(&self.se);
                 let [pe, ce] = [p, c].map(|e| &self.se[e]);
                 if short
@@ -116,7 +116,7 @@ impl Fair<EarliestDeadline> {
                 }
                 self.would_pick(q, p, true)
             }
-            Version::V6_18 | Version::V7_3 => {
+            _ => {
                 let (wins, picked_by) = self.would_pick(q, p, !short);
                 if short && wins {
                     self.cancel_protection(c);

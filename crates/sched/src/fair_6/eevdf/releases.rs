@@ -47,11 +47,44 @@ pub static ENTRY: Entry = Entry {
             ..DEFAULT
         },
         Release {
+            version: "6.19",
+            also: &["6.19.0"],
+            summary: "children preempt only with a shorter slice, woken tasks in any case end the \
+                      protection sooner",
+            golden: &[("eevdf", "6.19.0")],
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_19, config))),
+            ..DEFAULT
+        },
+        Release {
+            version: "6.14",
+            also: &["6.14.0"],
+            summary: "a change of weight places the entity again; balancing asks for eligibility",
+            golden: &[("eevdf", "6.14.0")],
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_14, config))),
+            ..DEFAULT
+        },
+        Release {
             version: "6.12",
             also: &["6.12.117"],
             summary: "delayed dequeue, custom slices",
             golden: &[("eevdf", "6.12.117")],
             build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_12, config))),
+            ..DEFAULT
+        },
+        Release {
+            version: "6.11",
+            also: &["6.11.11"],
+            summary: "as 6.8; wakeups compare policies and groups where the two tasks meet",
+            golden: &[("eevdf", "6.11.11")],
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_11, config))),
+            ..DEFAULT
+        },
+        Release {
+            version: "6.8",
+            also: &["6.8.1"],
+            summary: "the tree is sorted by deadline",
+            golden: &[("eevdf", "6.8.1")],
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_8, config))),
             ..DEFAULT
         },
         Release {
@@ -65,81 +98,118 @@ pub static ENTRY: Entry = Entry {
     ],
 };
 
-/// A version of the algorithm.
+/// A version of the algorithm, the oldest first. Most changes stayed, so most questions about a
+/// version are "from which on".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
     /// 6.6: the first one (read in longterm 6.6.93).
     V6_6,
-    /// 6.12: delayed dequeue, custom slices (read in longterm 6.12.117).
+    /// 6.8: the tree is sorted by deadline (read in 6.8.1, as Ubuntu 24.04 has it).
+    V6_8,
+    /// 6.11: wakeups compare policies like groups (read in 6.11.11).
+    V6_11,
+    /// 6.12: delayed dequeue, custom slices (read in longterm 6.12.117, which has some changes of
+    /// later releases).
     V6_12,
-    /// 6.18: protection up to a point in virtual time (read in 6.18.15).
+    /// 6.14: a change of weight places the entity again (read in 6.14.0).
+    V6_14,
+    /// 6.18: protection up to a point in virtual time (read in 6.18.2 and 6.18.15).
     V6_18,
+    /// 6.19: children preempt only with a shorter slice (read in 6.19.0).
+    V6_19,
+    /// 7.0: lag is limited by the longest slice of the queue (read in 7.0.0).
+    V7_0,
+    /// 7.1: `HRTICK` is on by default, and weights are no longer shifted (read in 7.1.3).
+    V7_1,
+    /// 7.2: minima of subtrees are exact, quotas end at once (read in 7.2.13).
+    V7_2,
     /// 7.3, derived from 6.18: `HRTICK` and `NI_RANDOM` are on by default.
     V7_3,
 }
 
 impl Version {
+    /// Whether this is `first` or a later one: where a change stayed.
+    pub const fn is_since(self, first: Version) -> bool {
+        self as u8 >= first as u8
+    }
+
     /// Whether the tree is ordered by deadline and stores the smallest vruntimes, not the other way
     /// round.
     pub const fn tree_by_deadline(self) -> bool {
-        !matches!(self, Version::V6_6)
+        self.is_since(Version::V6_8)
     }
 
-    /// Whether `sched_yield` forfeits the rest of the request: vruntime jumps to the deadline. In
-    /// 6.6 the deadline is only postponed.
-    pub const fn yield_forfeits(self) -> bool {
-        !matches!(self, Version::V6_6)
-    }
-
-    /// Whether the running task is protected up to a virtual time (`vprot`), not by the mark "vlag
-    /// = deadline".
-    pub const fn protects_until(self) -> bool {
-        !matches!(self, Version::V6_6 | Version::V6_12)
-    }
-
-    /// Whether a change of an entity's weight keeps its lag by placing it again, with inflation.
-    pub const fn reweight_places(self) -> bool {
-        !matches!(self, Version::V6_6 | Version::V6_12)
-    }
-
-    /// Whether a task that is ineligible on its own queue is at first not moved to a CPU that has
-    /// other tasks.
-    pub const fn balance_asks_eligibility(self) -> bool {
-        !matches!(self, Version::V6_6 | Version::V6_12)
-    }
-
-    /// Whether a child's first request is half as long (`PLACE_DEADLINE_INITIAL`). In 6.6 the half
+    /// Whether a child's first request is half as long (`PLACE_DEADLINE_INITIAL`). Before, the half
     /// is set when the child is prepared, and lost when it is placed again as it is queued.
     pub const fn first_request_is_half(self) -> bool {
-        !matches!(self, Version::V6_6)
+        self.is_since(Version::V6_12)
     }
 
     /// Whether tasks that go to sleep after they have received too much stay queued, moves keep the
     /// distance to the deadline, and next buddies count.
     pub const fn has_delayed_dequeue(self) -> bool {
-        !matches!(self, Version::V6_6)
+        self.is_since(Version::V6_12)
+    }
+
+    /// Whether `sched_yield` forfeits the rest of the request: vruntime jumps to the deadline.
+    /// Otherwise the deadline is only postponed. (6.12 took this over from a later release.)
+    pub const fn yield_forfeits(self) -> bool {
+        matches!(self, Version::V6_12) || self.is_since(Version::V6_18)
+    }
+
+    /// Whether a change of an entity's weight keeps its lag by placing it again, with inflation.
+    pub const fn reweight_places(self) -> bool {
+        self.is_since(Version::V6_14)
+    }
+
+    /// Whether a task that is ineligible on its own queue is at first not moved to a CPU that has
+    /// other tasks.
+    pub const fn balance_asks_eligibility(self) -> bool {
+        self.is_since(Version::V6_14)
+    }
+
+    /// Whether an idle entity that gives way at a wakeup is no longer protected, either. (6.12 took
+    /// this over from a later release.)
+    pub const fn idle_loses_protection(self) -> bool {
+        matches!(self, Version::V6_12) || self.is_since(Version::V6_18)
+    }
+
+    /// Whether the running task is protected up to a virtual time (`vprot`), not by the mark "vlag
+    /// = deadline".
+    pub const fn protects_until(self) -> bool {
+        self.is_since(Version::V6_18)
+    }
+
+    /// `base_slice_ns` before it is scaled by the number of CPUs: 750,000 up to 6.14, 700,000
+    /// since 6.15, which longterm releases took over.
+    pub const fn base_slice_ns(self) -> u32 {
+        match self {
+            Version::V6_8 | Version::V6_11 | Version::V6_14 => 750_000,
+            _ => 700_000,
+        }
     }
 }
 
 impl FairVersion for Version {
     #[inline]
     fn custom_slices(self) -> bool {
-        !matches!(self, Version::V6_6)
+        self.is_since(Version::V6_12)
     }
 
     fn has_fair_server(self) -> bool {
-        !matches!(self, Version::V6_6)
+        self.is_since(Version::V6_12)
     }
 
     #[inline]
     fn throttles_tasks(self) -> bool {
-        !matches!(self, Version::V6_6 | Version::V6_12)
+        self.is_since(Version::V6_18)
     }
 
     fn quotas(self) -> BandwidthVersion {
-        match self {
-            Version::V6_6 | Version::V6_12 => BandwidthVersion::V5_14,
-            Version::V6_18 | Version::V7_3 => BandwidthVersion::V6_18,
+        if self.is_since(Version::V6_18) {
+            BandwidthVersion::V6_18
+        } else {
+            BandwidthVersion::V5_14
         }
     }
 }
@@ -276,8 +346,8 @@ impl Features {
             next_buddy: false,
             pick_buddy: later,
             wakeup_preemption: true,
-            ni_random: matches!(version, Version::V7_3),
-            hrtick: matches!(version, Version::V7_3),
+            ni_random: version.is_since(Version::V7_3),
+            hrtick: version.is_since(Version::V7_3),
         }
     }
 }

@@ -186,6 +186,6 @@ impl Fair<EarliestDeadline> {
     #[inline]
     pub(super) fn next_buddy_counts(&self) -> bool {
         let features = self.features();
-        features.pick_buddy || (self.version == Version::V6_6 && features.next_buddy)
+        features.pick_buddy || (!self.version.is_since(Version::V6_12) && features.next_buddy)
     }
 }

@@ -7,9 +7,6 @@ use crate::fair_6::rule_state::{FairTunables, FairVersion as _};
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
 
-/// `base_slice_ns` before it is scaled by the number of CPUs (longterm releases and 6.15 on).
-pub const BASE_SLICE_NS: u32 = 700_000;
-
 /// The longest base slice that can be set, ns.
 const BASE_SLICE_MAX_NS: i64 = 1_000_000_000;
 
@@ -65,8 +62,8 @@ impl FairTunables for Tunables {
         Tunables {
             version,
             features: Features::of(version),
-            base_slice: BASE_SLICE_NS * scaling(cpus),
-            base_slice_unscaled: BASE_SLICE_NS,
+            base_slice: version.base_slice_ns() * scaling(cpus),
+            base_slice_unscaled: version.base_slice_ns(),
             base_slice_by_hand: false,
             balancing: BalanceTunables::DEFAULT,
             exact_min_slice: false,

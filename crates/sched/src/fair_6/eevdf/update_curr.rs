@@ -57,13 +57,13 @@ impl Fair<EarliestDeadline> {
         }
         let gives_way = used_up
             || match self.version {
-                Version::V6_6 => false,
+                Version::V6_6 | Version::V6_8 | Version::V6_11 => false,
                 // A task with a shorter slice has cancelled the protection.
-                Version::V6_12 => {
+                Version::V6_12 | Version::V6_14 => {
                     !self.is_protected(c)
                         && !self.cfs_rqs[q].eligible(&self.se, self.se[c].vruntime)
                 }
-                Version::V6_18 | Version::V7_3 => !self.is_protected(c),
+                _ => !self.is_protected(c),
             };
         if gives_way {
             rqs.resched_curr(platform, cpu);
