@@ -14,7 +14,7 @@
 //! and no decision depends on it. The kernels move it at different times. Here it is moved when V
 //! is 17 ms away from it.
 
-use super::entity::{Entity, Vruntime};
+use super::entity::{Entities, Entity, Vruntime};
 use super::ids::{CfsRqId, EntityId};
 use super::timeline;
 use crate::classes::Pid;
@@ -57,6 +57,8 @@ pub struct CfsRq {
     pub exec_clock: u64,
     /// Sum of the stored weights of the queued entities.
     pub load: u64,
+    /// Whether products are computed in 128 bits (7.1 on). Otherwise they wrap.
+    pub wide: bool,
     v0: Vruntime,
     /// S over the tree only.
     sum_wk: i64,
@@ -89,6 +91,7 @@ pub struct Sums {
     sum: i64,
     weight: i64,
     v0: Vruntime,
+    wide: bool,
 }
 
 impl Sums {
@@ -102,7 +105,11 @@ impl Sums {
     /// fraction.
     #[inline]
     pub fn eligible(&self, vruntime: Vruntime) -> bool {
-        self.sum >= vruntime.since(self.v0).wrapping_mul(self.weight)
+        let ahead = vruntime.since(self.v0);
+        if self.wide {
+            return i128::from(self.sum) >= i128::from(ahead) * i128::from(self.weight);
+        }
+        self.sum >= ahead.wrapping_mul(self.weight)
     }
 
     /// The total weight.
@@ -244,6 +251,7 @@ impl CfsRq {
             owner,
             exec_clock: 0,
             load: 0,
+            wide: false,
             v0: Vruntime(0u64.wrapping_sub(1 << 20)),
             sum_wk: 0,
             sum_w: 0,
@@ -268,12 +276,13 @@ impl CfsRq {
     /// S and W over all competing entities, and v0.
     #[inline]
     pub fn sums(&self, se: &IndexVec<EntityId, Entity>) -> Sums {
-        let mut sums = Sums { sum: self.sum_wk, weight: self.sum_w, v0: self.v0 };
+        let Self { sum_wk: sum, sum_w: weight, v0, wide, .. } = *self;
+        let mut sums = Sums { sum, weight, v0, wide };
         if let Some(curr) = self.curr {
             let curr = &se[curr];
             if curr.on_rq {
                 sums.sum = sums.sum.wrapping_add(self.product(curr));
-                sums.weight += i64::from(curr.weight);
+                sums.weight += curr.weight();
             }
         }
         sums
@@ -282,7 +291,7 @@ impl CfsRq {
     /// An entity's part of S.
     #[inline]
     fn product(&self, entity: &Entity) -> i64 {
-        i64::from(entity.weight).wrapping_mul(entity.vruntime.since(self.v0))
+        entity.weight().wrapping_mul(entity.vruntime.since(self.v0))
     }
 
     /// V, rounded down.
@@ -304,7 +313,7 @@ impl CfsRq {
             self.v0 = entity.vruntime;
         }
         self.sum_wk = self.sum_wk.wrapping_add(self.product(entity));
-        self.sum_w += i64::from(entity.weight);
+        self.sum_w += entity.weight();
         self.bring_v0_near();
     }
 
@@ -312,7 +321,7 @@ impl CfsRq {
     #[inline]
     pub fn count_out(&mut self, entity: &Entity) {
         self.sum_wk = self.sum_wk.wrapping_sub(self.product(entity));
-        self.sum_w -= i64::from(entity.weight);
+        self.sum_w -= entity.weight();
         self.bring_v0_near();
     }
 
@@ -354,6 +363,12 @@ impl CfsRq {
         self.competing_curr(se).map_or(waiting, |curr| waiting.min(se[curr].slice))
     }
 
+    /// The longest slice of the queued entities, as far as the tree knows it (7.0 on).
+    pub fn max_slice(&self, se: &Entities) -> u32 {
+        let waiting = self.tree.top().map_or(0, |top| se.max_slices[top]);
+        self.competing_curr(se).map_or(waiting, |curr| waiting.max(se[curr].slice))
+    }
+
     /// `cpu_util_cfs`, for the root group's queue.
     #[inline]
     pub fn cpu_util(&self) -> u64 {
@@ -361,9 +376,9 @@ impl CfsRq {
     }
 
     /// Recomputes the sums and compares them. For tests.
-    pub fn audit_sums(&self, se: &IndexVec<EntityId, Entity>) -> bool {
+    pub fn audit_sums(&self, se: &Entities) -> bool {
         let waiting = || timeline::iter(se, &self.tree).map(|e| &se[e]);
         waiting().fold(0i64, |sum, entity| sum.wrapping_add(self.product(entity))) == self.sum_wk
-            && waiting().map(|entity| i64::from(entity.weight)).sum::<i64>() == self.sum_w
+            && waiting().map(|entity| entity.weight()).sum::<i64>() == self.sum_w
     }
 }

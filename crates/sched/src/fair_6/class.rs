@@ -4,7 +4,7 @@ use super::cfs_rq::CfsRqs;
 use super::cfs_tasks::CfsTasks;
 use super::cpu_capacity::CpuCapacity;
 use super::domains::CacheSharing;
-use super::entity::{Entity, Info};
+use super::entity::{Entities, Info};
 use super::ids::{CfsRqId, EntityId};
 use super::lb_cache::LbCache;
 use super::lb_env::Balance;
@@ -32,7 +32,7 @@ pub struct Fair<R: RuleState> {
     /// Number of CPUs that are online.
     pub(super) online: u32,
     /// Entities: the part that the tree reads.
-    pub(super) se: IndexVec<EntityId, Entity>,
+    pub(super) se: Entities,
     /// Entities: the remaining part.
     pub(super) info: IndexVec<EntityId, Info>,
     /// Rows of `se` and `info` that can be reused.

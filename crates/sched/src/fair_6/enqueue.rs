@@ -145,7 +145,7 @@ impl<R: PickRule> Fair<R> {
         while let Some(e) = next {
             if self.se[e].on_rq {
                 if self.se[e].sched_delayed {
-                    R::requeue_delayed(self, platform, e);
+                    R::requeue_delayed(self, rqs, platform, e);
                 }
                 break;
             }
@@ -180,7 +180,7 @@ impl<R: PickRule> Fair<R> {
         if self.cpus > 1 {
             self.cfs_tasks.add(cpu, first);
         }
-        R::others_changed(self, rqs, platform, cpu);
+        R::joined(self, rqs, platform, cpu);
     }
 
     /// `dequeue_task_fair`. Returns false if the dequeue is delayed and the task is still queued.
@@ -206,9 +206,6 @@ impl<R: PickRule> Fair<R> {
         let left = self.dequeue_entities(rqs, platform, e, how);
         if how.sleep && late {
             self.util_est_update(task);
-        }
-        if left {
-            R::others_changed(self, rqs, platform, rqs.cpu_of(task));
         }
         left
     }
@@ -293,7 +290,7 @@ impl<R: PickRule> Fair<R> {
     /// Wakes a task that is asleep but still queued.
     pub(super) fn wake_delayed_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         self.util_est_enqueue(rqs.cpu_of(task), task);
-        R::requeue_delayed(self, platform, self.se_of(task));
+        R::requeue_delayed(self, rqs, platform, self.se_of(task));
     }
 
     /// Finishes the dequeue of a delayed task early.

@@ -6,6 +6,7 @@ use super::cfs_tasks::CfsTasks;
 use super::class::Fair;
 use super::cpu_capacity::CpuCapacity;
 use super::domains::CacheSharing;
+use super::entity::Entities;
 use super::flags::Attach;
 use super::ids::{CfsRqId, EntityId};
 use super::lb_cache::LbCache;
@@ -26,7 +27,12 @@ impl<R: PickRule> Fair<R> {
     pub fn new(version: R::Version, domains: &Domains, hz: u32) -> Fair<R> {
         let cpus = domains.cpus();
         let caches = CacheSharing::new(domains);
-        let own = |cpu| CfsRq::new(CpuId(cpu), GroupId::ROOT, None);
+        let wide = version.divides_by_weight();
+        let own = |cpu| {
+            let mut queue = CfsRq::new(CpuId(cpu), GroupId::ROOT, None);
+            queue.wide = wide;
+            queue
+        };
         let mut fair = Fair {
             version,
             tunables: R::Tunables::new(version, cpus),
@@ -36,7 +42,7 @@ impl<R: PickRule> Fair<R> {
             idle_seen: false,
             cpus,
             online: cpus,
-            se: IndexVec::new(),
+            se: Entities::default(),
             info: IndexVec::new(),
             free: Vec::new(),
             cfs_rqs: (0..cpus).map(own).collect(),
@@ -78,14 +84,21 @@ impl<R: PickRule> Fair<R> {
         timeline::remove(&mut queue.tree, &mut self.se, self.order, e);
     }
 
-    /// `set_next_entity`: `e` begins to run.
-    fn set_next_entity(&mut self, platform: &mut Platform, q: CfsRqId, e: EntityId) {
+    /// `set_next_entity`: `e` begins to run. `first`: it was picked, and is not a running task that
+    /// is put back.
+    fn set_next_entity(
+        &mut self,
+        platform: &mut Platform,
+        q: CfsRqId,
+        e: EntityId,
+        first: bool,
+    ) {
         R::clear_buddies(self, e);
         if self.se[e].on_rq {
             platform.work.tree(self.cfs_rqs[q].nr_queued);
             self.tree_remove(q, e);
             self.update_load_avg(platform.now_ns(), e, Attach::No);
-            R::starts(self, q, e);
+            R::starts(self, q, e, first);
         }
         self.info[e].exec_start = platform.now_ns() + self.clock_ns;
         self.cfs_rqs[q].curr = Some(e);
@@ -118,11 +131,17 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `set_next_task_fair`: `task` begins to run, on every level.
-    pub(super) fn set_next(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+    /// `set_next_task_fair`: `task` begins to run, on every level. `first`: it was picked.
+    pub(super) fn set_next(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        task: Pid,
+        first: bool,
+    ) {
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
-            self.set_next_entity(platform, self.cfs_rq_of(e), e);
+            self.set_next_entity(platform, self.cfs_rq_of(e), e, first);
             next = self.parent_of(e);
         }
         self.cfs_tasks_to_head(rqs, task);
@@ -138,7 +157,7 @@ impl<R: PickRule> Fair<R> {
         next: Pid,
     ) {
         if R::take_put_in_pick(self, rqs.cpu_of(prev)) {
-            self.set_next(rqs, platform, next);
+            self.set_next(rqs, platform, next, true);
             return;
         }
         let above = |fair: &Fair<R>, e: EntityId| fair.parent_of(e).unwrap_or(e);
@@ -150,12 +169,12 @@ impl<R: PickRule> Fair<R> {
                 p = above(self, p);
             }
             if n_depth >= p_depth {
-                self.set_next_entity(platform, self.cfs_rq_of(n), n);
+                self.set_next_entity(platform, self.cfs_rq_of(n), n, true);
                 n = above(self, n);
             }
         }
         self.put_prev_entity(rqs, platform, self.cfs_rq_of(p), p);
-        self.set_next_entity(platform, self.cfs_rq_of(n), n);
+        self.set_next_entity(platform, self.cfs_rq_of(n), n, true);
         self.cfs_tasks_to_head(rqs, next);
     }
 

@@ -186,7 +186,7 @@ impl<R: PickRule> Fair<R> {
             if joins && self.se[e].on_rq {
                 joins = false;
                 if self.se[e].sched_delayed {
-                    R::requeue_delayed(self, platform, e);
+                    R::requeue_delayed(self, rqs, platform, e);
                 }
             }
             let above = self.cfs_rq_of(e);

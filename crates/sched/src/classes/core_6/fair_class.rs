@@ -98,8 +98,14 @@ pub trait FairClass6 {
     /// `pid` stops running, and continues to wait if it is still on the runqueue.
     fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `set_next_task`: `pid` runs.
+    /// `set_next_task`: `pid` goes on running after it was put because of a change.
     fn set_curr_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// `set_next_task`: `pid` was picked and runs.
+    #[inline]
+    fn set_picked_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.set_curr_task(rqs, platform, cpu, pid);
+    }
 
     /// `prev` stops running and `next` runs. Both are fair.
     fn switch(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid, next: Pid);
@@ -152,11 +158,12 @@ pub trait FairClass6 {
     /// The CPU of a new task without a parent.
     fn emptiest_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId;
 
-    /// `select_task_rq` at a fork by a task on `cpu`.
+    /// `select_task_rq` at a fork of `pid` by a task on `cpu`.
     fn select_at_fork(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
+        pid: Pid,
         allowed: &CpuSet,
         cpu: CpuId,
     ) -> CpuId;
@@ -205,7 +212,7 @@ pub trait FairClass6 {
     fn note_overload(&mut self, rqs: &Rqs, cpu: CpuId);
 
     /// `cpu` idles from now on.
-    fn cpu_idles(&mut self, rqs: &Rqs, cpu: CpuId);
+    fn cpu_idles(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId);
 
     /// A task of class `from` gives `cpu` to a task of class `to`, which changes the CPU capacity
     /// left for this class.
@@ -282,12 +289,6 @@ pub trait FairClass6 {
     #[inline]
     fn turn_begins(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         let _ = (rqs, platform, pid);
-    }
-
-    /// `cpu` has entered `schedule()`.
-    #[inline]
-    fn turn_ends(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
-        let _ = (rqs, platform, cpu);
     }
 
     /// A timer has fired. Returns whether it belongs to the rules of picking.

@@ -58,7 +58,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             self.fair.inherit(pid, self.core.pid(task));
             let chosen = match self.class_of(pid) {
                 ClassId::Fair => {
-                    self.fair.select_at_fork(&mut self.core, platform, &attr.allowed, cpu)
+                    self.fair.select_at_fork(&mut self.core, platform, pid, &attr.allowed, cpu)
                 }
                 _ if attr.allowed.contains(cpu) => {
                     platform.by_rule(Question::SelectCpu, cpu, rules::PARENT_CPU);

@@ -15,9 +15,10 @@
 //! that must pass before the queue publishes again.
 
 use super::EarliestDeadline;
+use crate::classes::Rqs;
 use crate::fair_6::class::Fair;
 use crate::fair_6::flags::{Attach, DequeueFlags};
-use crate::fair_6::ids::EntityId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use schedlab_core::Platform;
 
 impl Fair<EarliestDeadline> {
@@ -28,7 +29,10 @@ impl Fair<EarliestDeadline> {
     }
 
     /// `e` goes to sleep, and stays queued until it is eligible again.
-    pub(super) fn delay_dequeue(&mut self, platform: &Platform, e: EntityId) {
+    pub(super) fn delay_dequeue(&mut self, platform: &Platform, q: CfsRqId, e: EntityId) {
+        if self.version.delayed_lag_only_shrinks() {
+            self.se[e].vlag = self.entity_lag(q, e);
+        }
         self.update_load_avg(platform.now_ns(), e, Attach::Quiet);
         self.se[e].sched_delayed = true;
         if self.is_task(e) {
@@ -37,31 +41,48 @@ impl Fair<EarliestDeadline> {
     }
 
     /// `requeue_delayed_entity`: a delayed entity is woken before its dequeue was finished. If it
-    /// is owed time by now it is placed again, with zero lag. Nothing is charged first: V is as of
-    /// the last charge.
-    pub(super) fn requeue_delayed(&mut self, platform: &mut Platform, e: EntityId) {
+    /// is owed time by now it is placed again, with zero lag. From 7.1 on it is placed with the
+    /// smallest debt that it has had. Up to 7.1 nothing is charged first: V is as of the last
+    /// charge.
+    pub(super) fn requeue_delayed(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        e: EntityId,
+    ) {
         let q = self.cfs_rq_of(e);
-        if self.features().delay_zero {
-            let v = self.cfs_rqs[q].avg_vruntime(&self.se);
-            if v.since(self.se[e].vruntime) > 0 {
-                let is_curr = self.cfs_rqs[q].curr == Some(e);
-                self.cfs_rqs[q].nr_queued -= 1;
-                if !is_curr {
-                    self.tree_remove(q, e);
-                }
-                self.se[e].vlag = 0;
-                self.place_entity(q, e, false);
-                if !is_curr {
-                    self.tree_insert(q, e);
-                }
-                self.cfs_rqs[q].nr_queued += 1;
+        if self.version.charges_before_requeue() {
+            self.update_curr(rqs, platform, q);
+        }
+        let v = self.cfs_rqs[q].avg_vruntime(&self.se);
+        if self.version.delayed_lag_only_shrinks() {
+            let lag = self.entity_lag(q, e);
+            if v.shifted(lag.wrapping_neg()) != self.se[e].vruntime {
+                self.place_again(q, e, lag);
             }
+        } else if self.features().delay_zero && v.since(self.se[e].vruntime) > 0 {
+            self.place_again(q, e, 0);
         }
         self.update_load_avg(platform.now_ns(), e, Attach::Quiet);
         self.se[e].sched_delayed = false;
         if self.is_task(e) {
             self.count_runnable(e, true);
         }
+    }
+
+    /// Takes `e` off queue `q` and places it there again, with this lag.
+    fn place_again(&mut self, q: CfsRqId, e: EntityId, lag: i64) {
+        let is_curr = self.cfs_rqs[q].curr == Some(e);
+        self.cfs_rqs[q].nr_queued -= 1;
+        if !is_curr {
+            self.tree_remove(q, e);
+        }
+        self.se[e].vlag = lag;
+        self.place_entity(q, e, false);
+        if !is_curr {
+            self.tree_insert(q, e);
+        }
+        self.cfs_rqs[q].nr_queued += 1;
     }
 
     /// Updates the number of runnable tasks of all queues above `e`, up to a throttled one, after a

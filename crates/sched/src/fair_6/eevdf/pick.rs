@@ -49,7 +49,7 @@ impl Fair<EarliestDeadline> {
 
     /// The next buddy if it is eligible, else [`pick_eevdf`](Fair::pick_eevdf).
     #[inline]
-    pub(super) fn buddy_or_eevdf(&self, q: CfsRqId) -> Option<(EntityId, Rule)> {
+    pub(super) fn buddy_or_eevdf(&self, q: CfsRqId, protect: bool) -> Option<(EntityId, Rule)> {
         let queue = &self.cfs_rqs[q];
         if let Some(buddy) = queue.next
             && self.next_buddy_counts()
@@ -57,6 +57,6 @@ impl Fair<EarliestDeadline> {
         {
             return Some((buddy, rules::NEXT_BUDDY));
         }
-        self.pick_eevdf(q, true)
+        self.pick_eevdf(q, protect)
     }
 }

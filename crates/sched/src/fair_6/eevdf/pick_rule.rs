@@ -22,12 +22,19 @@ impl PickRule for EarliestDeadline {
     const RULES: &'static [RuleDoc] = rules::RULES;
 
     fn order(version: Version) -> Order {
-        Order { by_deadline: version.tree_by_deadline(), exact_slices: false, uniform_slices: true }
+        Order {
+            by_deadline: version.tree_by_deadline(),
+            exact_slices: version.minima_are_exact(),
+            // Longest slices that are out of date differ even if no slice does.
+            uniform_slices: !version.limits_lag_by_longest() || version.minima_are_exact(),
+            max_slices: version.limits_lag_by_longest(),
+        }
     }
 
     fn set_tunable(fair: &mut Fair<Self>, name: &str, value: i64) {
         fair.tunables.write(name, value, fair.online);
-        fair.order.exact_slices = fair.tunables.exact_min_slice;
+        fair.order.exact_slices =
+            fair.tunables.exact_min_slice || fair.version.minima_are_exact();
         fair.order.uniform_slices &= name != "base_slice_ns" || fair.se.is_empty();
     }
 
@@ -77,7 +84,7 @@ impl PickRule for EarliestDeadline {
         let delays =
             fair.may_delay(how) && !fair.cfs_rqs[q].eligible(&fair.se, fair.se[e].vruntime);
         if delays {
-            fair.delay_dequeue(platform, e);
+            fair.delay_dequeue(platform, q, e);
         }
         delays
     }
@@ -90,8 +97,13 @@ impl PickRule for EarliestDeadline {
     #[inline]
     fn left(_: &mut Fair<Self>, _: CfsRqId, _: EntityId, _: DequeueFlags) {}
 
-    fn requeue_delayed(fair: &mut Fair<Self>, platform: &mut Platform, e: EntityId) {
-        fair.requeue_delayed(platform, e);
+    fn requeue_delayed(
+        fair: &mut Fair<Self>,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        e: EntityId,
+    ) {
+        fair.requeue_delayed(rqs, platform, e);
     }
 
     fn reweight(
@@ -111,8 +123,10 @@ impl PickRule for EarliestDeadline {
     }
 
     #[inline]
-    fn starts(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId) {
-        fair.set_protection(q, e);
+    fn starts(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, first: bool) {
+        if first || !fair.version.protects_only_the_picked() {
+            fair.set_protection(q, e);
+        }
     }
 
     #[inline]
@@ -121,12 +135,12 @@ impl PickRule for EarliestDeadline {
     }
 
     #[inline]
-    fn turn_ends(fair: &mut Fair<Self>, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
+    fn idles(fair: &mut Fair<Self>, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
         fair.hrtick_clear(rqs, platform, cpu);
     }
 
     #[inline]
-    fn others_changed(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+    fn joined(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         fair.hrtick_update(rqs, platform, cpu);
     }
 
@@ -152,7 +166,7 @@ impl PickRule for EarliestDeadline {
 
     #[inline]
     fn pick_next_entity(fair: &mut Fair<Self>, q: CfsRqId) -> Option<(EntityId, Rule)> {
-        fair.buddy_or_eevdf(q)
+        fair.buddy_or_eevdf(q, true)
     }
 
     fn throttled_in_pick(_: &mut Fair<Self>, _: &mut Rqs, _: &mut Platform, _: CpuId) {}

@@ -10,12 +10,22 @@ use schedlab_core::{CpuId, Platform, SchedAttr};
 
 impl Fair<EarliestDeadline> {
     /// `entity_lag`: V - vruntime, limited to two slices or a tick of real time, whichever is
-    /// longer.
+    /// longer; from 7.0 on to the longest slice of the queue and a tick.
     pub(super) fn entity_lag(&self, q: CfsRqId, e: EntityId) -> i64 {
-        let entity = &self.se[e];
-        let lag = self.cfs_rqs[q].avg_vruntime(&self.se).since(entity.vruntime);
-        let limit = entity.vt((2 * u64::from(entity.slice)).max(self.tick_ns)) as i64;
-        lag.clamp(-limit, limit)
+        let (queue, entity) = (&self.cfs_rqs[q], &self.se[e]);
+        let lag = queue.avg_vruntime(&self.se).since(entity.vruntime);
+        let longest = match self.version.limits_lag_by_longest() {
+            true => u64::from(queue.max_slice(&self.se)) + self.tick_ns,
+            false => (2 * u64::from(entity.slice)).max(self.tick_ns),
+        };
+        let limit = entity.vt(longest) as i64;
+        let lag = lag.clamp(-limit, limit);
+        if entity.sched_delayed && self.version.delayed_lag_only_shrinks() {
+            // It comes back with the smallest debt that it has had.
+            let lag = lag.max(entity.vlag);
+            return if self.features().delay_zero { lag.min(0) } else { lag };
+        }
+        lag
     }
 
     /// `e` leaves queue `q` and keeps its lag. If it is only moved, it keeps its distance to the
@@ -64,7 +74,7 @@ impl Fair<EarliestDeadline> {
         let mut lag = 0;
         if features.place_lag && queue.nr_queued > 0 {
             let load = sums.weight().max(1);
-            lag = entity.vlag.wrapping_mul(load + i64::from(entity.weight)) / load;
+            lag = entity.inflated(entity.vlag, load);
         }
         let mut request = entity.vslice();
         entity.vruntime = sums.avg_vruntime().shifted(lag.wrapping_neg());
@@ -117,6 +127,7 @@ impl Fair<EarliestDeadline> {
         let q = self.cfs_rq_of(e);
         self.update_curr(rqs, platform, q);
         let waiting = self.cfs_rqs[q].curr != Some(e);
+        let protected = !waiting && self.version.reweight_keeps_protection() && self.is_protected(e);
         let v = self.cfs_rqs[q].avg_vruntime(&self.se);
         let lag = self.entity_lag(q, e);
         if waiting {
@@ -126,16 +137,29 @@ impl Fair<EarliestDeadline> {
         queue.load -= old;
         queue.nr_queued -= 1;
         let entity = &mut self.se[e];
-        if self.version.reweight_places() {
+        if self.version.reweight_keeps_v() {
+            let until = scale(entity.vprot().since(v));
+            entity.vlag = scale(lag);
+            entity.deadline = v.shifted(scale(entity.deadline.since(v)));
+            entity.vruntime = v.shifted(entity.vlag.wrapping_neg());
+            if protected {
+                entity.set_vprot(v.shifted(until));
+            }
+            self.take_weight(e, weight, inverse);
+        } else if self.version.reweight_places() {
             // This overwrites the protection of a running entity with a small number, which ends
-            // it. (V and the total weight used for the placement already include a running entity
-            // with its new weight, at its old vruntime.)
+            // it, up to 6.19. (V and the total weight used for the placement already include a
+            // running entity with its new weight, at its old vruntime.)
+            let until = scale(entity.vprot().since(entity.vruntime));
             entity.vlag = scale(lag);
             let ahead = scale(entity.deadline.since(entity.vruntime));
             self.take_weight(e, weight, inverse);
             self.place_entity(q, e, false);
             let entity = &mut self.se[e];
             entity.deadline = entity.vruntime.shifted(ahead);
+            if protected {
+                entity.set_vprot(entity.vruntime.shifted(until));
+            }
         } else {
             let ahead = scale(entity.deadline.since(v));
             if entity.vruntime != v {

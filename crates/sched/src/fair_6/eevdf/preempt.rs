@@ -5,6 +5,7 @@ use super::releases::Version;
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use crate::fair_6::class::Fair;
+use crate::fair_6::flags::DequeueFlags;
 use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::rules as fair_rules;
 use schedlab_core::{Platform, Policy, Question, Rule};
@@ -116,19 +117,20 @@ impl Fair<EarliestDeadline> {
                 }
                 self.would_pick(q, p, true)
             }
-            _ => {
+            Version::V6_18 => {
                 let (wins, picked_by) = self.would_pick(q, p, !short);
                 if short && wins {
                     self.cancel_protection(c);
                 } else if short {
-                    // Still protected, but no longer than for the shortest request.
-                    let shortest = self.cfs_rqs[q].min_slice(&self.se);
-                    let curr = &mut self.se[c];
-                    let until = curr.vruntime.plus(curr.vt(u64::from(shortest)));
-                    curr.set_vprot(curr.vprot().earlier(until));
+                    self.shorten_protection(q, c);
                 }
                 (wins, picked_by)
             }
+            _ if fork && !short || self.se[p].sched_delayed && !short => {
+                platform.by_rule(Question::Preempt, cpu, rules::CHILD_WAITS);
+                return;
+            }
+            _ => self.check_by_actual_pick(rqs, platform, [c, p], short),
         };
         let rule = self.rule_of_preemption(q, [c, p], short, picked_by, wins);
         platform.because(Question::Preempt, cpu, rule, |evidence| {
@@ -137,6 +139,53 @@ impl Fair<EarliestDeadline> {
         if wins {
             rqs.resched_curr(platform, cpu);
         }
+    }
+
+    /// 6.19 on: whether `p` would be picked, next buddies included, and the rule by which the actual
+    /// choice would be made. `p` that is not picked in any case shortens the protection of the
+    /// current entity `c`. `short`: the slice of `p` is shorter, so that protection does not count.
+    fn check_by_actual_pick(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        [c, p]: [EntityId; 2],
+        short: bool,
+    ) -> (bool, Rule) {
+        let q = self.cfs_rq_of(c);
+        let picked = loop {
+            let buddies = !short || !self.version.check_finishes_delayed();
+            let picked = match buddies {
+                true => self.buddy_or_eevdf(q, !short),
+                false => self.pick_eevdf(q, !short),
+            };
+            match picked {
+                Some((e, _)) if self.se[e].sched_delayed && self.version.check_finishes_delayed() => {
+                    self.dequeue_entities(rqs, platform, e, DequeueFlags::FINISH);
+                }
+                _ => break picked,
+            }
+        };
+        let (wins, picked_by) = match picked {
+            Some((picked, rule)) => (picked == p, rule),
+            None => (false, Rule::NONE),
+        };
+        if !wins {
+            self.shorten_protection(q, c);
+        } else if short {
+            self.cancel_protection(c);
+            if self.version.check_finishes_delayed() {
+                self.clear_next_buddy(c);
+            }
+        }
+        (wins, picked_by)
+    }
+
+    /// The running `c` remains protected, but no longer than for the shortest request of queue `q`.
+    fn shorten_protection(&mut self, q: CfsRqId, c: EntityId) {
+        let shortest = self.cfs_rqs[q].min_slice(&self.se);
+        let curr = &mut self.se[c];
+        let until = curr.vruntime.plus(curr.vt(u64::from(shortest)));
+        curr.set_vprot(curr.vprot().earlier(until));
     }
 
     /// Whether `p` would be picked on queue `q`, and the rule by which the actual choice would be

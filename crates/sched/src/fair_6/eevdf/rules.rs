@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use schedlab_core::{Candidate, Evidence, Rule, Who};
 
 schedlab_core::define_rules! {
-    /// The rules of picking: 121 to 137.
+    /// The rules of picking: 121 to 138.
     pub static RULES {
         121 NEXT_BUDDY Pick "next_buddy":
             "The next buddy runs, as it is eligible.";
@@ -49,6 +49,8 @@ schedlab_core::define_rules! {
         137 NEVER_PREEMPTS Preempt "never_preempts":
             "The woken task is SCHED_BATCH or SCHED_IDLE, or the feature WAKEUP_PREEMPTION is \
              off: it never preempts.";
+        138 CHILD_WAITS Preempt "child_waits":
+            "The task is new or asleep, and its slice is not shorter: it waits.";
     }
 }
 
@@ -122,7 +124,7 @@ impl Fair<EarliestDeadline> {
             .with("vruntime_ns", entity.vruntime.0 as i64)
             .with("lag_ns", sums.avg_vruntime().since(entity.vruntime))
             .with("slice_ns", i64::from(entity.slice))
-            .with("weight", i64::from(entity.weight));
+            .with("weight", entity.weight());
         if runs && self.version.protects_until() {
             candidate = candidate.with("vprot_ns", entity.vprot().0 as i64);
         }
