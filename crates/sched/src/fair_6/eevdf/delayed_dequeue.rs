@@ -24,8 +24,12 @@ use schedlab_core::Platform;
 impl Fair<EarliestDeadline> {
     /// Whether such a dequeue is delayed if the entity has received too much.
     #[inline]
-    pub(super) fn may_delay(&self, how: DequeueFlags) -> bool {
-        self.features().delay_dequeue && how.sleep && !how.special && !how.finish
+    pub(super) fn may_delay(&self, e: EntityId, how: DequeueFlags) -> bool {
+        self.features().delay_dequeue
+            && how.sleep
+            && !how.special
+            && !how.finish
+            && (self.version.delays_tasks() || !self.is_task(e))
     }
 
     /// `e` goes to sleep, and stays queued until it is eligible again.

@@ -82,7 +82,7 @@ impl PickRule for EarliestDeadline {
         how: DequeueFlags,
     ) -> bool {
         let delays =
-            fair.may_delay(how) && !fair.cfs_rqs[q].eligible(&fair.se, fair.se[e].vruntime);
+            fair.may_delay(e, how) && !fair.cfs_rqs[q].eligible(&fair.se, fair.se[e].vruntime);
         if delays {
             fair.delay_dequeue(platform, q, e);
         }
