@@ -369,6 +369,12 @@ impl CfsRq {
         self.competing_curr(se).map_or(waiting, |curr| waiting.max(se[curr].slice))
     }
 
+    /// Number of tasks here and below as balancing counts them. `delayed`: with delayed ones.
+    #[inline]
+    pub fn nr_balanced(&self, delayed: bool) -> u32 {
+        if delayed { self.h_nr_queued } else { self.h_nr_runnable }
+    }
+
     /// `cpu_util_cfs`, for the root group's queue.
     #[inline]
     pub fn cpu_util(&self) -> u64 {

@@ -9,6 +9,9 @@ use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Policy, Question};
 
+/// `SCHED_NR_MIGRATE_BREAK`: looks after which the kernel's search takes a breath.
+const LOOKS_TO_A_BREATH: u32 = 32;
+
 impl<R: PickRule> Fair<R> {
     /// `detach_tasks`, `attach_tasks`: moves what may be moved from `source`, starting with the
     /// tasks that have been on its list for longest. Returns whether any task moved.
@@ -26,8 +29,11 @@ impl<R: PickRule> Fair<R> {
             env.all_pinned = false;
             return false;
         }
-        let looks = self.tunables.balancing().nr_migrate.min(rqs.nr_running[source.index()]);
-        for _ in 0..looks {
+        let tasks = rqs.nr_running[source.index()];
+        let most = self.tunables.balancing().nr_migrate.min(tasks);
+        let mut looks = 0;
+        while looks < most || (env.all_pinned && self.looks_further(looks, tasks)) {
+            looks += 1;
             if env.why != CpuIdleType::NotIdle && rqs.nr_running[source.index()] <= 1 {
                 break;
             }
@@ -58,6 +64,15 @@ impl<R: PickRule> Fair<R> {
         moved
     }
 
+    /// Whether a search that has found no movable task yet goes on after `looks` looks at a CPU with
+    /// so many `tasks`. The kernel takes a breath after every 32 looks, and gives up then if there
+    /// are no more tasks than that.
+    #[cold]
+    fn looks_further(&self, looks: u32, tasks: u32) -> bool {
+        self.version.looks_until_movable()
+            && (!looks.is_multiple_of(LOOKS_TO_A_BREATH) || looks < tasks)
+    }
+
     /// The amount by which moving `task` reduces the imbalance. `None`: it would overshoot. The
     /// more attempts have failed, the larger an overshoot is accepted.
     fn amount(&mut self, platform: &Platform, task: Pid, env: &LbEnv) -> Option<i64> {
@@ -85,7 +100,9 @@ impl<R: PickRule> Fair<R> {
         let here = env.dst;
         let failures = self.balance.failures(env.here, env.level);
         if self.is_throttled_pair(task, here)
-            || (env.kind != MigrationType::Load && self.is_delayed_task(task))
+            || (env.kind != MigrationType::Load
+                && self.is_delayed_task(task)
+                && !self.version.moves_delayed_tasks())
             || (failures == 0 && R::is_ineligible_beside_others(self, task, here))
         {
             return None;

@@ -37,7 +37,8 @@ struct Busiest {
 impl<R: PickRule> Fair<R> {
     /// Statistics of these CPUs together. Excluded CPUs count as empty.
     fn sum_up(&self, rqs: &Rqs, cpus: &[CpuId]) -> Stats {
-        Stats::sum_up(rqs, &self.cfs_rqs, &self.balance.dropped, cpus)
+        let delayed = self.version.balances_delayed_tasks();
+        Stats::sum_up(rqs, &self.cfs_rqs, &self.balance.dropped, delayed, cpus)
     }
 
     /// Brings the cache of all CPUs' statistics up to date.
@@ -332,9 +333,10 @@ impl<R: PickRule> Fair<R> {
         let mut best = (0, None);
         // Loads are compared relative to the capacities.
         let mut best_capacity = 1;
+        let delayed = self.version.balances_delayed_tasks();
         for &cpu in group.iter().filter(|cpu| !self.balance.dropped[cpu.index()]) {
             let queue = &self.cfs_rqs[CfsRqId::of_cpu(cpu)];
-            let tasks = u64::from(queue.h_nr_runnable);
+            let tasks = u64::from(queue.nr_balanced(delayed));
             let measure = match kind {
                 MigrationType::Task => tasks,
                 // A CPU's only task is not moved if its load exceeds the amount to move.

@@ -92,8 +92,9 @@ impl<R: PickRule> Fair<R> {
             let usable = cpus.iter().any(|&cpu| allowed.contains(cpu));
             usable.then(|| {
                 let all = self.version.forks_count_forbidden_cpus();
-                let mut stats =
-                    Stats::sum_of(rqs, &self.cfs_rqs, cpus, |cpu| all || allowed.contains(cpu));
+                let delayed = self.version.balances_delayed_tasks();
+                let counts = |cpu| all || allowed.contains(cpu);
+                let mut stats = Stats::sum_of(rqs, &self.cfs_rqs, cpus, delayed, counts);
                 if let Some(execs) = execs
                     && cpus.contains(&rqs.cpu_of(execs.task))
                     && (all || allowed.contains(rqs.cpu_of(execs.task)))

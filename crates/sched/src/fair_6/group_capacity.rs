@@ -8,6 +8,7 @@ use super::ids::CfsRqId;
 use super::lb_env::{CpuIdleType, LbEnv};
 use super::lb_stats::Stats;
 use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::domains::Domains;
 use crate::classes::{ClassId, Rqs};
 use schedlab_core::{CpuId, Platform};
@@ -57,9 +58,11 @@ impl<R: PickRule> Fair<R> {
         if env.why == CpuIdleType::NotIdle {
             return;
         }
+        let delayed = self.version.balances_delayed_tasks();
         for &cpu in span.group(group).iter().filter(|cpu| !self.balance.dropped[cpu.index()]) {
             let queue = &self.cfs_rqs[CfsRqId::of_cpu(cpu)];
-            if queue.h_nr_runnable == 1 && self.capacity.is_reduced(cpu, level.params.imbalance_pct)
+            if queue.nr_balanced(delayed) == 1
+                && self.capacity.is_reduced(cpu, level.params.imbalance_pct)
             {
                 stats.misfit_load = stats.misfit_load.max(queue.avg.load_avg);
             }
@@ -70,8 +73,9 @@ impl<R: PickRule> Fair<R> {
     /// clearly more capacity left.
     pub(super) fn is_better_here(&self, rqs: &Rqs, env: &LbEnv, source: CpuId) -> bool {
         let pct = rqs.domains.level(env.level).params.imbalance_pct;
+        let queue = &self.cfs_rqs[CfsRqId::of_cpu(source)];
         env.why != CpuIdleType::NotIdle
-            && self.cfs_rqs[CfsRqId::of_cpu(source)].h_nr_runnable == 1
+            && queue.nr_balanced(self.version.balances_delayed_tasks()) == 1
             && self.capacity.is_reduced(source, pct)
             && self.capacity.of(source) * u64::from(pct) < self.capacity.of(env.dst) * 100
     }

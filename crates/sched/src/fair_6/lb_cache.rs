@@ -36,6 +36,8 @@ pub(super) struct LbCache {
     is_kept: bool,
     /// `first_stays` of every row.
     first_stays: bool,
+    /// Whether rows count delayed tasks.
+    delayed: bool,
     /// The domain's level, and its `imbalance_pct`.
     level: usize,
     imbalance_pct: u32,
@@ -63,7 +65,7 @@ struct Block {
 
 impl LbCache {
     /// The cache of an idle machine.
-    pub(super) fn new(domains: &Domains, first_stays: bool) -> LbCache {
+    pub(super) fn new(domains: &Domains, first_stays: bool, delayed: bool) -> LbCache {
         let cpus = domains.cpus() as usize;
         let mut level = domains.of(CpuId(0));
         let flat = level.next().filter(|&level| {
@@ -73,6 +75,7 @@ impl LbCache {
         let mut lb_cache = LbCache {
             is_kept: flat.is_some(),
             first_stays,
+            delayed,
             level: flat.unwrap_or(0),
             imbalance_pct: flat.map_or(0, |level| domains.level(level).params.imbalance_pct),
             rows: Vec::new(),
@@ -192,7 +195,7 @@ impl LbCache {
 
     /// The current row of `cpu`.
     fn row_of(&self, rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool], cpu: CpuId) -> Stats {
-        let mut row = Stats::sum_up(rqs, cfs_rqs, dropped, &[cpu]);
+        let mut row = Stats::sum_up(rqs, cfs_rqs, dropped, self.delayed, &[cpu]);
         row.kind = row.type_by_numbers(self.imbalance_pct);
         row.first_stays = self.first_stays;
         row

@@ -44,7 +44,7 @@ pub(super) struct Stats {
     pub(super) runnable: u64,
     /// Number of threads of all classes, delayed ones included.
     pub(super) nr_running: u64,
-    /// Number of runnable fair tasks, without delayed ones.
+    /// Number of runnable fair tasks, without delayed ones (6.12: with them).
     pub(super) h_nr_runnable: u64,
     /// Number of idle CPUs.
     pub(super) idle_cpus: u64,
@@ -77,15 +77,22 @@ pub(super) fn is_idle_cpu(rqs: &Rqs, cpu: CpuId) -> bool {
 
 impl Stats {
     /// Statistics of `cpus` together. CPUs that are `dropped` count as empty.
-    pub(super) fn sum_up(rqs: &Rqs, cfs_rqs: &CfsRqs, dropped: &[bool], cpus: &[CpuId]) -> Stats {
-        Stats::sum_of(rqs, cfs_rqs, cpus, |cpu| !dropped[cpu.index()])
+    pub(super) fn sum_up(
+        rqs: &Rqs,
+        cfs_rqs: &CfsRqs,
+        dropped: &[bool],
+        delayed: bool,
+        cpus: &[CpuId],
+    ) -> Stats {
+        Stats::sum_of(rqs, cfs_rqs, cpus, delayed, |cpu| !dropped[cpu.index()])
     }
 
-    /// Statistics of those of `cpus` that count.
+    /// Statistics of those of `cpus` that count. `delayed`: so do delayed tasks.
     pub(super) fn sum_of(
         rqs: &Rqs,
         cfs_rqs: &CfsRqs,
         cpus: &[CpuId],
+        delayed: bool,
         counts: impl Fn(CpuId) -> bool,
     ) -> Stats {
         let mut sum = Stats { weight: cpus.len() as u64, ..Stats::default() };
@@ -96,7 +103,7 @@ impl Stats {
             sum.util += queue.cpu_util();
             sum.runnable += queue.avg.runnable_avg;
             sum.nr_running += u64::from(nr_running);
-            sum.h_nr_runnable += u64::from(queue.h_nr_runnable);
+            sum.h_nr_runnable += u64::from(queue.nr_balanced(delayed));
             sum.has_waiting |= nr_running > 1;
             sum.idle_cpus += u64::from(is_idle_cpu(rqs, cpu));
         }

@@ -151,9 +151,12 @@ impl CfsRq {
     /// queue's.
     fn reweight(&mut self, info: &mut Info, old: u64, new: u64, sums: Sums) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
-        // An entity that is attached nowhere has nothing to take along. (At time 0 that cannot be
-        // distinguished. Groups' entities take along their averages in any case.)
-        let attached = avg.last_update_time != 0 || info.my_q.is_some();
+        // An entity that has migrated and is not attached yet has averages of its old queue. It is
+        // not told apart: only a task started at time 0 looks like one when it is reweighted, and
+        // it is attached. (Up to 5.16 it takes nothing along.)
+        let attached = sums != Sums::FollowAverages
+            || avg.last_update_time != 0
+            || info.my_q.is_some();
         if attached {
             queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
             queue.load_sum = match sums {

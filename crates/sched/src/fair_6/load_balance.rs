@@ -80,7 +80,11 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn rebuild_domains(&mut self, rqs: &Rqs, platform: &Platform) {
         self.online = rqs.online_cpus();
         self.caches = CacheSharing::new(&rqs.domains);
-        self.lb_cache = LbCache::new(&rqs.domains, !self.version.balances_cores());
+        self.lb_cache = LbCache::new(
+            &rqs.domains,
+            !self.version.balances_cores(),
+            self.version.balances_delayed_tasks(),
+        );
         self.balance.restart(&rqs.domains, &self.caches, platform.jiffies());
         self.restart_capacity(&rqs.domains, platform.jiffies(), platform.hz());
         self.balance.imbalanced.fill(false);

@@ -171,6 +171,41 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether all runtime of a period is handed out before the first queue is put back: other CPUs
+    /// put theirs back when an interrupt tells them to, the timer's own CPU at the end of its
+    /// handler.
+    #[inline]
+    fn distributes_first(self) -> bool {
+        true
+    }
+
+    /// Whether balancing and forks count delayed tasks like others. (The runnable average does not
+    /// contain them.)
+    #[inline]
+    fn balances_delayed_tasks(self) -> bool {
+        false
+    }
+
+    /// Whether balancing does not ask if a task's dequeue is delayed before it moves it.
+    #[inline]
+    fn moves_delayed_tasks(self) -> bool {
+        false
+    }
+
+    /// Whether delayed tasks count among those that keep a synchronous waker's CPU from being
+    /// chosen at once.
+    #[inline]
+    fn delayed_tasks_hold_waker(self) -> bool {
+        false
+    }
+
+    /// Whether balancing goes on past its limit of tasks to examine until it has found one that may
+    /// run on the destination.
+    #[inline]
+    fn looks_until_movable(self) -> bool {
+        false
+    }
+
     /// Whether the weight of a group's entity is recomputed at every occasion, even if its queue is
     /// empty or its weight unchanged, and a queue reports every sufficiently large change of its
     /// load to its group, not only once in a millisecond.

@@ -60,7 +60,11 @@ impl<R: PickRule> Fair<R> {
             clock_ns: 0,
             jiffies: 1,
             capacity: CpuCapacity::new(domains),
-            lb_cache: LbCache::new(domains, !version.balances_cores()),
+            lb_cache: LbCache::new(
+                domains,
+                !version.balances_cores(),
+                version.balances_delayed_tasks(),
+            ),
             candidates_met: Vec::new(),
         };
         (0..cpus).for_each(|_| R::queue_made(&mut fair));

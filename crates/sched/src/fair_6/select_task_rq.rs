@@ -128,7 +128,10 @@ impl<R: PickRule> Fair<R> {
             return if is_idle_cpu(rqs, prev) { stays } else { (this, rules::WAKER_IDLE) };
         }
         let queue = &self.cfs_rqs[CfsRqId::of_cpu(this)];
-        let delayed = queue.h_nr_queued - queue.h_nr_runnable;
+        let delayed = match self.version.delayed_tasks_hold_waker() {
+            true => 0,
+            false => queue.h_nr_queued - queue.h_nr_runnable,
+        };
         if waker.is_sync() && rqs.nr_running[this.index()] - delayed == 1 {
             return (this, rules::WAKER_SYNC);
         }

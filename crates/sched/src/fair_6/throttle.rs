@@ -252,7 +252,7 @@ impl<R: PickRule> Fair<R> {
         let Expiry::Distribute(group) = self.limits.timer(platform, key) else {
             return;
         };
-        if !self.version.throttles_tasks() {
+        if !self.version.distributes_first() {
             while let Some(q) = self.limits.next_to_release(group) {
                 self.unthrottle(rqs, platform, q);
             }

@@ -51,7 +51,7 @@ impl<R: PickRule> Fair<R> {
         q: CfsRqId,
     ) {
         let always = self.version.renews_empty_groups();
-        if always && self.limits.is_used() && self.is_throttled_below(q) {
+        if self.limits.is_used() && self.is_throttled_below(q) && !self.version.throttles_tasks() {
             return;
         }
         let shares = self.calc_group_shares(q);

@@ -299,10 +299,11 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             self.deadline.leave(platform, pid);
         }
         self.fair.task_dead(pid);
-        // A task that ends while it sleeps leaves its averages to its queue, where they decay.
         if !asleep {
             self.fair.task_switched_away(&self.core, pid);
         }
+        // Otherwise it dies without another turn. It never leaves a CPU, and its part of the
+        // queue's averages stays there and decays.
     }
 
     fn reap(&mut self, _platform: &mut Platform, task: TaskId, _parent: Option<TaskId>) {

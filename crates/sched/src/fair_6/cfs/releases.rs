@@ -165,6 +165,11 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn distributes_first(self) -> bool {
+        false
+    }
+
+    #[inline]
     fn renews_empty_groups(self) -> bool {
         true
     }

@@ -3,7 +3,7 @@
 use super::earliest_deadline::EarliestDeadline;
 use super::releases::Version;
 use super::{hrtick, rules};
-use crate::classes::{Pid, Rqs};
+use crate::classes::{ClassId, Pid, Rqs};
 use crate::fair_6::cfs_rq::CfsRq;
 use crate::fair_6::class::Fair;
 use crate::fair_6::entity::Entity;
@@ -41,6 +41,13 @@ impl PickRule for EarliestDeadline {
     fn set_request(fair: &mut Fair<Self>, e: EntityId, attr: &SchedAttr) {
         if fair.version.custom_slices() {
             fair.set_slice(e, attr);
+        }
+    }
+
+    fn forked(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        if fair.version.fork_charges_parent() && rqs.thread(task).class == ClassId::Fair {
+            let q = fair.cfs_rq_of(fair.se_of(task));
+            fair.update_curr(rqs, platform, q);
         }
     }
 
@@ -161,6 +168,11 @@ impl PickRule for EarliestDeadline {
     }
 
     fn member_sleeps(fair: &mut Fair<Self>, parent: EntityId) {
+        let below = fair.info[parent].my_q;
+        let whole_groups = !fair.version.throttles_tasks();
+        if whole_groups && below.is_some_and(|q| fair.is_throttled_below(q)) {
+            return;
+        }
         fair.set_next_buddy(Some(parent));
     }
 

@@ -125,12 +125,20 @@ impl Fair<EarliestDeadline> {
             return;
         }
         let q = self.cfs_rq_of(e);
-        self.update_curr(rqs, platform, q);
         let waiting = self.cfs_rqs[q].curr != Some(e);
         let protected = !waiting && self.version.reweight_keeps_protection() && self.is_protected(e);
+        let apart = self.version.reweights_apart();
+        if waiting && apart {
+            self.tree_remove(q, e);
+        } else {
+            self.update_curr(rqs, platform, q);
+        }
         let v = self.cfs_rqs[q].avg_vruntime(&self.se);
-        let lag = self.entity_lag(q, e);
-        if waiting {
+        let lag = match apart {
+            true => v.since(self.se[e].vruntime),
+            false => self.entity_lag(q, e),
+        };
+        if waiting && !apart {
             self.tree_remove(q, e);
         }
         let queue = &mut self.cfs_rqs[q];

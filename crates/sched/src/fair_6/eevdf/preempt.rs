@@ -1,7 +1,6 @@
 //! Preemption: protection of the running entity, wakeup preemption, yielding.
 
 use super::EarliestDeadline;
-use super::releases::Version;
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use crate::fair_6::class::Fair;
@@ -74,63 +73,57 @@ impl Fair<EarliestDeadline> {
         fork: bool,
     ) {
         let cpu = rqs.cpu_of(curr);
-        if curr == task || rqs.resched_pending(cpu) || !self.features().wakeup_preemption {
-            let pending = curr == task || rqs.resched_pending(cpu);
-            let rule = if pending { fair_rules::RESCHED_PENDING } else { rules::NEVER_PREEMPTS };
+        let by_rule = |platform: &mut Platform, rule| {
             platform.by_rule(Question::Preempt, cpu, rule);
-            return;
+        };
+        if curr == task || rqs.resched_pending(cpu) {
+            return by_rule(platform, fair_rules::RESCHED_PENDING);
+        }
+        if !self.features().wakeup_preemption {
+            return by_rule(platform, rules::NEVER_PREEMPTS);
         }
         if self.is_throttled_task(task) {
-            platform.by_rule(Question::Preempt, cpu, fair_rules::THROTTLED);
-            return;
+            return by_rule(platform, fair_rules::THROTTLED);
         }
         if self.features().next_buddy && !fork && !self.is_delayed_task(task) {
             self.set_next_buddy(Some(self.se_of(task)));
         }
         let (c, p) = self.find_matching(self.se_of(curr), self.se_of(task));
-        let (c_idle, p_idle) = (self.info[c].idle, self.info[p].idle);
-        if c_idle && !p_idle {
+        let mut idle = [c, p].map(|e| self.info[e].idle);
+        if self.version.idle_tasks_give_way_first() {
+            if [curr, task].map(|task| rqs.thread(task).policy == Policy::Idle) == [true, false] {
+                by_rule(platform, rules::IDLE_GIVES_WAY);
+                return rqs.resched_curr(platform, cpu);
+            }
+            if rqs.thread(task).policy != Policy::Other {
+                return by_rule(platform, rules::NEVER_PREEMPTS);
+            }
+            idle = [c, p].map(|e| self.info[e].idle && !self.is_task(e));
+        }
+        if idle == [true, false] {
             if self.version.idle_loses_protection() {
                 self.cancel_protection(c);
             }
-            platform.by_rule(Question::Preempt, cpu, rules::IDLE_GIVES_WAY);
-            rqs.resched_curr(platform, cpu);
-            return;
+            by_rule(platform, rules::IDLE_GIVES_WAY);
+            return rqs.resched_curr(platform, cpu);
         }
-        if c_idle != p_idle || rqs.thread(task).policy != Policy::Other {
-            platform.by_rule(Question::Preempt, cpu, rules::NEVER_PREEMPTS);
-            return;
+        if idle == [false, true] || rqs.thread(task).policy != Policy::Other {
+            return by_rule(platform, rules::NEVER_PREEMPTS);
         }
         let q = self.cfs_rq_of(c);
         self.update_curr(rqs, platform, q);
         let short = self.features().preempt_short && self.se[p].slice < self.se[c].slice;
-        let (wins, picked_by) = match self.version {
-            Version::V6_6 | Version::V6_8 | Version::V6_11 => self.would_pick(q, p, true),
-            Version::V6_12 | Version::V6_14 => {
-                let sums = self.cfs_rqs[q].sums(&self.se);
-                let [pe, ce] = [p, c].map(|e| &self.se[e]);
-                if short
-                    && sums.eligible(pe.vruntime)
-                    && (pe.deadline.is_before(ce.deadline) || !sums.eligible(ce.vruntime))
-                {
-                    self.cancel_protection(c);
-                }
-                self.would_pick(q, p, true)
+        let waits = !short && (fork || self.se[p].sched_delayed);
+        if waits && self.version.only_short_children_preempt() {
+            return by_rule(platform, rules::NO_SHORTER);
+        }
+        let (wins, picked_by) = if self.version.protects_until() {
+            self.ends_protected_time(rqs, platform, [c, p], short)
+        } else {
+            if short {
+                self.may_spoil_mark(q, [c, p]);
             }
-            Version::V6_18 => {
-                let (wins, picked_by) = self.would_pick(q, p, !short);
-                if short && wins {
-                    self.cancel_protection(c);
-                } else if short {
-                    self.shorten_protection(q, c);
-                }
-                (wins, picked_by)
-            }
-            _ if fork && !short || self.se[p].sched_delayed && !short => {
-                platform.by_rule(Question::Preempt, cpu, rules::CHILD_WAITS);
-                return;
-            }
-            _ => self.check_by_actual_pick(rqs, platform, [c, p], short),
+            self.would_pick(q, p, true)
         };
         let rule = self.rule_of_preemption(q, [c, p], short, picked_by, wins);
         platform.because(Question::Preempt, cpu, rule, |evidence| {
@@ -141,10 +134,22 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// 6.19 on: whether `p` would be picked, next buddies included, and the rule by which the actual
-    /// choice would be made. `p` that is not picked in any case shortens the protection of the
-    /// current entity `c`. `short`: the slice of `p` is shorter, so that protection does not count.
-    fn check_by_actual_pick(
+    /// 6.12, 6.14: the woken `p`, whose slice is shorter, ends the protection of `c` if `p` could
+    /// be picked before it.
+    fn may_spoil_mark(&mut self, q: CfsRqId, [c, p]: [EntityId; 2]) {
+        let sums = self.cfs_rqs[q].sums(&self.se);
+        let [curr, woken] = [c, p].map(|e| &self.se[e]);
+        if sums.eligible(woken.vruntime)
+            && (woken.deadline.is_before(curr.deadline) || !sums.eligible(curr.vruntime))
+        {
+            self.cancel_protection(c);
+        }
+    }
+
+    /// From 6.18 on: whether the woken `p` would be picked, in spite of the protection of `c` if its
+    /// slice is shorter (`short`), and the rule by which. If not, `c` is still protected, but no
+    /// longer than for the shortest request (6.18: only if that of `p` is shorter).
+    fn ends_protected_time(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
@@ -152,36 +157,36 @@ impl Fair<EarliestDeadline> {
         short: bool,
     ) -> (bool, Rule) {
         let q = self.cfs_rq_of(c);
-        let picked = loop {
-            let buddies = !short || !self.version.check_finishes_delayed();
-            let picked = match buddies {
+        let always = self.version.only_short_children_preempt();
+        let finishes = self.version.check_finishes_delayed();
+        let found = loop {
+            let found = match always && !(short && finishes) {
                 true => self.buddy_or_eevdf(q, !short),
                 false => self.pick_eevdf(q, !short),
             };
-            match picked {
-                Some((e, _)) if self.se[e].sched_delayed && self.version.check_finishes_delayed() => {
+            match found {
+                Some((e, _)) if finishes && self.se[e].sched_delayed => {
                     self.dequeue_entities(rqs, platform, e, DequeueFlags::FINISH);
                 }
-                _ => break picked,
+                _ => break found,
             }
         };
-        let (wins, picked_by) = match picked {
-            Some((picked, rule)) => (picked == p, rule),
-            None => (false, Rule::NONE),
-        };
-        if !wins {
+        let (wins, rule) = picks(found, p);
+        if wins {
+            if short {
+                self.cancel_protection(c);
+                if finishes {
+                    self.clear_next_buddy(c);
+                }
+            }
+        } else if short || always {
             self.shorten_protection(q, c);
-        } else if short {
-            self.cancel_protection(c);
-            if self.version.check_finishes_delayed() {
-                self.clear_next_buddy(c);
-            }
         }
-        (wins, picked_by)
+        (wins, rule)
     }
 
     /// The running `c` remains protected, but no longer than for the shortest request of queue `q`.
-    fn shorten_protection(&mut self, q: CfsRqId, c: EntityId) {
+    pub(super) fn shorten_protection(&mut self, q: CfsRqId, c: EntityId) {
         let shortest = self.cfs_rqs[q].min_slice(&self.se);
         let curr = &mut self.se[c];
         let until = curr.vruntime.plus(curr.vt(u64::from(shortest)));
@@ -192,10 +197,7 @@ impl Fair<EarliestDeadline> {
     /// made.
     #[inline]
     fn would_pick(&self, q: CfsRqId, p: EntityId, protect: bool) -> (bool, Rule) {
-        match self.pick_eevdf(q, protect) {
-            Some((picked, rule)) => (picked == p, rule),
-            None => (false, Rule::NONE),
-        }
+        picks(self.pick_eevdf(q, protect), p)
     }
 
     // ---- yielding ----
@@ -218,4 +220,9 @@ impl Fair<EarliestDeadline> {
             self.cfs_rqs[q].follow_curr(&self.se);
         }
     }
+}
+
+/// Whether a pick has found `p`, and the rule by which.
+fn picks(found: Option<(EntityId, Rule)>, p: EntityId) -> (bool, Rule) {
+    found.map_or((false, Rule::NONE), |(picked, rule)| (picked == p, rule))
 }

@@ -164,6 +164,24 @@ impl Version {
         self.is_since(Version::V6_8)
     }
 
+    /// Whether a waiting entity whose weight changes is taken out of its queue first, without a
+    /// charge, so that V is that of the others; and its lag is not limited. (Only 6.8.)
+    pub const fn reweights_apart(self) -> bool {
+        matches!(self, Version::V6_8)
+    }
+
+    /// Whether a task preempts a `SCHED_IDLE` task at once, whatever their groups, and groups alone
+    /// are compared further up. (Only 6.8.)
+    pub const fn idle_tasks_give_way_first(self) -> bool {
+        matches!(self, Version::V6_8)
+    }
+
+    /// Whether the running entity of the parent's queue is charged while a child is prepared,
+    /// before the child's CPU is chosen. (6.8 and 6.11.)
+    pub const fn fork_charges_parent(self) -> bool {
+        matches!(self, Version::V6_8 | Version::V6_11)
+    }
+
     /// Whether a child's first request is half as long (`PLACE_DEADLINE_INITIAL`). Before, the half
     /// is set when the child is prepared, and lost when it is placed again as it is queued.
     pub const fn first_request_is_half(self) -> bool {
@@ -199,10 +217,24 @@ impl Version {
         matches!(self, Version::V6_12) || self.is_since(Version::V6_18)
     }
 
+    /// Whether group entities take over a slice wherever they stay queued: the minima above them are
+    /// updated at once, an entity that is dequeued first of all gives its parents the smallest slice
+    /// of its neighbours, and a group that becomes delayed takes over theirs.
+    pub const fn refreshes_slices_fully(self) -> bool {
+        !matches!(self, Version::V6_14)
+    }
+
     /// Whether the running task is protected up to a virtual time (`vprot`), not by the mark "vlag
     /// = deadline".
     pub const fn protects_until(self) -> bool {
         self.is_since(Version::V6_18)
+    }
+
+    /// Whether a child with no shorter slice preempts nothing, and neither does a task that is woken
+    /// before its dequeue is finished; a wakeup that does not preempt always ends the protection of
+    /// the running entity sooner; and its check returns the next buddy.
+    pub const fn only_short_children_preempt(self) -> bool {
+        self.is_since(Version::V6_19)
     }
 
     /// Whether lag is limited by the longest slice of the queue and a tick, in place of two slices
@@ -285,6 +317,31 @@ impl FairVersion for Version {
     #[inline]
     fn throttles_tasks(self) -> bool {
         self.is_since(Version::V6_18)
+    }
+
+    #[inline]
+    fn first_util_by_stored_weight(self) -> bool {
+        matches!(self, Version::V6_8)
+    }
+
+    #[inline]
+    fn looks_until_movable(self) -> bool {
+        matches!(self, Version::V6_8)
+    }
+
+    #[inline]
+    fn balances_delayed_tasks(self) -> bool {
+        matches!(self, Version::V6_12)
+    }
+
+    #[inline]
+    fn moves_delayed_tasks(self) -> bool {
+        matches!(self, Version::V6_12)
+    }
+
+    #[inline]
+    fn delayed_tasks_hold_waker(self) -> bool {
+        matches!(self, Version::V6_14)
     }
 
     #[inline]

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use schedlab_core::{Candidate, Evidence, Rule, Who};
 
 schedlab_core::define_rules! {
-    /// The rules of picking: 121 to 138.
+    /// The rules of picking: 121 to 137.
     pub static RULES {
         121 NEXT_BUDDY Pick "next_buddy":
             "The next buddy runs, as it is eligible.";
@@ -29,6 +29,9 @@ schedlab_core::define_rules! {
             "No entity seems eligible: the leftmost entity of the tree runs.";
         125 HRTICK_OVER Preempt "hrtick_over":
             "The hrtick fired: the request of the current task has been served.";
+        129 NO_SHORTER Preempt "no_shorter_slice":
+            "The task is new, or continues before its dequeue is finished, and its slice is not \
+             shorter than that of the current one: it preempts nothing (6.19 on).";
         130 IDLE_GIVES_WAY Preempt "idle_policy_gives_way":
             "The current entity is SCHED_IDLE and the woken one is not: it preempts.";
         131 CURR_NOT_ELIGIBLE Preempt "current_not_eligible":
@@ -49,8 +52,6 @@ schedlab_core::define_rules! {
         137 NEVER_PREEMPTS Preempt "never_preempts":
             "The woken task is SCHED_BATCH or SCHED_IDLE, or the feature WAKEUP_PREEMPTION is \
              off: it never preempts.";
-        138 CHILD_WAITS Preempt "child_waits":
-            "The task is new or asleep, and its slice is not shorter: it waits.";
     }
 }
 

@@ -2,10 +2,10 @@
 //! the next one begins.
 
 use super::EarliestDeadline;
-use super::releases::Version;
 use crate::classes::Rqs;
 use crate::fair_6::class::Fair;
 use crate::fair_6::ids::CfsRqId;
+use crate::fair_6::rule_state::FairVersion as _;
 use schedlab_core::Platform;
 
 impl Fair<EarliestDeadline> {
@@ -56,14 +56,13 @@ impl Fair<EarliestDeadline> {
             return;
         }
         let gives_way = used_up
-            || match self.version {
-                Version::V6_6 | Version::V6_8 | Version::V6_11 => false,
+            || if self.version.protects_until() {
+                !self.is_protected(c)
+            } else {
                 // A task with a shorter slice has cancelled the protection.
-                Version::V6_12 | Version::V6_14 => {
-                    !self.is_protected(c)
-                        && !self.cfs_rqs[q].eligible(&self.se, self.se[c].vruntime)
-                }
-                _ => !self.is_protected(c),
+                self.version.custom_slices()
+                    && !self.is_protected(c)
+                    && !self.cfs_rqs[q].eligible(&self.se, self.se[c].vruntime)
             };
         if gives_way {
             rqs.resched_curr(platform, cpu);
