@@ -110,6 +110,18 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     #[inline]
+    fn picked_again(&mut self, rqs: &Rqs, pid: Pid) {
+        if self.version.picked_again_is_newest() {
+            self.cfs_tasks_to_head(rqs, pid);
+        }
+    }
+
+    #[inline]
+    fn balances_before_pick(&self) -> bool {
+        self.version.balances_before_pick()
+    }
+
+    #[inline]
     fn turn_begins(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         R::turn_begins(self, rqs, platform, pid);
     }
@@ -385,6 +397,10 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         if moves_place {
             R::comes_asleep(self, pid);
         }
+    }
+
+    fn checks_moved_tasks(&self) -> bool {
+        self.version.checks_moved_tasks()
     }
 
     fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {

@@ -50,6 +50,11 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
+    /// Whether a waiting task that has changed its group may preempt as if it woke (7.0 on).
+    fn checks_moved_tasks(self) -> bool {
+        false
+    }
+
     /// Whether a CPU with `SCHED_IDLE` tasks only is free for tasks that are `SCHED_IDLE`
     /// themselves (up to 7.0).
     #[inline]
@@ -129,6 +134,21 @@ pub trait FairVersion: Copy + Debug {
     #[inline]
     fn idle_policy_keeps_load(self) -> bool {
         false
+    }
+
+    /// Whether a running task that is picked again becomes the newest on its CPU's list of tasks,
+    /// like one that begins to run.
+    #[inline]
+    fn picked_again_is_newest(self) -> bool {
+        false
+    }
+
+    /// Whether balancing comes before the pick when the previous thread was of a class above the
+    /// fair one. A delayed task then counts as one that can be picked, and nothing is pulled if the
+    /// pick finds only such tasks.
+    #[inline]
+    fn balances_before_pick(self) -> bool {
+        true
     }
 
     /// How this release handles quotas.

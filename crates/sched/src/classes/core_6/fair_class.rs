@@ -87,6 +87,17 @@ pub trait FairClass6 {
     /// Whether fair tasks are queued on `cpu`, including delayed ones.
     fn is_wanted(&self, cpu: CpuId) -> bool;
 
+    /// Whether balancing comes before the pick if the previous thread was of a class above the fair
+    /// one.
+    fn balances_before_pick(&self) -> bool {
+        true
+    }
+
+    /// The running `pid` has been picked again.
+    fn picked_again(&mut self, rqs: &Rqs, pid: Pid) {
+        let _ = (rqs, pid);
+    }
+
     // ---- running ----
 
     /// `pick_task`: the next task on `cpu`, if any is queued. Nothing is switched.
@@ -204,6 +215,11 @@ pub trait FairClass6 {
     fn detach_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid, to: CpuId);
 
     // ---- balancing ----
+
+    /// Whether a waiting task that has changed its group may preempt as if it woke (since 7.0).
+    fn checks_moved_tasks(&self) -> bool {
+        false
+    }
 
     /// Adds `count` threads, of any class, to `cpu`.
     fn add_nr_running(&mut self, rqs: &mut Rqs, cpu: CpuId, count: u32);

@@ -29,7 +29,7 @@ impl<F: FairClass6> Core6<F> {
         let (next, is_fair) = self.pick_next(platform, cpu, above_fair);
         let Self { core: rqs, fair, .. } = self;
         match (prev_class == ClassId::Fair, is_fair) {
-            (true, true) if prev == next => {}
+            (true, true) if prev == next => fair.picked_again(rqs, next),
             (true, true) => fair.switch(rqs, platform, prev, next),
             (true, false) => fair.put_prev_task(rqs, platform, cpu, prev),
             (false, true) => fair.set_picked_task(rqs, platform, cpu, next),
@@ -57,8 +57,8 @@ impl<F: FairClass6> Core6<F> {
 
     /// Asks the classes in order for the next thread of `cpu`; without one the idle thread runs.
     /// Returns whether the thread is a fair task, too. `above_fair`: the previous thread was of a
-    /// class above the fair one. (Then balancing comes before the pick, and treats a delayed task
-    /// as one that can be picked.)
+    /// class above the fair one. (Then balancing may come before the pick, and treats a delayed
+    /// task as one that can be picked.)
     pub(super) fn pick_next(
         &mut self,
         platform: &mut Platform,
@@ -86,7 +86,7 @@ impl<F: FairClass6> Core6<F> {
             }
             return (pid, false);
         }
-        let task = match above_fair && fair.is_wanted(cpu) {
+        let task = match above_fair && fair.balances_before_pick() && fair.is_wanted(cpu) {
             true => fair.pick_task(rqs, platform, cpu),
             false => fair.pick_or_pull(rqs, platform, cpu),
         };

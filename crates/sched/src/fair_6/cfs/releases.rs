@@ -165,6 +165,11 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn picked_again_is_newest(self) -> bool {
+        true
+    }
+
+    #[inline]
     fn distributes_first(self) -> bool {
         false
     }

@@ -325,6 +325,21 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn idle_policy_keeps_load(self) -> bool {
+        matches!(self, Version::V6_8)
+    }
+
+    #[inline]
+    fn picked_again_is_newest(self) -> bool {
+        !self.is_since(Version::V6_12)
+    }
+
+    #[inline]
+    fn balances_before_pick(self) -> bool {
+        !self.is_since(Version::V6_19)
+    }
+
+    #[inline]
     fn looks_until_movable(self) -> bool {
         matches!(self, Version::V6_8)
     }
@@ -347,6 +362,10 @@ impl FairVersion for Version {
     #[inline]
     fn forks_count_forbidden_cpus(self) -> bool {
         !self.is_since(Version::V6_19)
+    }
+
+    fn checks_moved_tasks(self) -> bool {
+        self.is_since(Version::V7_0)
     }
 
     #[inline]
