@@ -37,6 +37,9 @@ pub struct CfsRq {
     pub tree: Root<EntityId>,
     /// The running entity. Its `on_rq` states whether it still competes.
     pub curr: Option<EntityId>,
+    /// The running task, on the root queue where all tasks of a CPU are in one tree (7.3). Then
+    /// `curr` is not in that tree, but the entity whose time is charged on this level.
+    pub task: Option<EntityId>,
     /// The entity that should run next (a buddy), if it is eligible.
     pub next: Option<EntityId>,
     /// Number of queued entities, `curr` and delayed ones included.
@@ -77,6 +80,8 @@ pub struct CfsRq {
     pub limbo: Option<Pid>,
     /// Group queue: the load average last published to the group (`tg_load_avg_contrib`).
     pub published: u64,
+    /// Group queue: the average of runnable tasks published with it (7.3).
+    pub published_runnable: u64,
     /// Time of that publication, ns.
     pub published_at: u64,
     /// This queue's share of its CPU's load, and the jiffy in which it was computed.
@@ -241,6 +246,7 @@ impl CfsRq {
         CfsRq {
             tree: Root::default(),
             curr: None,
+            task: None,
             next: None,
             nr_queued: 0,
             h_nr_queued: 0,
@@ -261,16 +267,23 @@ impl CfsRq {
             pelt_clock: PeltClock::default(),
             limbo: None,
             published: 0,
+            published_runnable: 0,
             published_at: 0,
             h_load: (0, u64::MAX),
             util_est: 0,
         }
     }
 
+    /// The running entity that competes with those in the tree, or did so before it blocked.
+    #[inline]
+    pub fn tree_curr(&self) -> Option<EntityId> {
+        self.task.or(self.curr)
+    }
+
     /// The running entity, if it still competes.
     #[inline]
     pub fn competing_curr(&self, se: &IndexVec<EntityId, Entity>) -> Option<EntityId> {
-        self.curr.filter(|&curr| se[curr].on_rq)
+        self.tree_curr().filter(|&curr| se[curr].on_rq)
     }
 
     /// S and W over all competing entities, and v0.
@@ -278,7 +291,7 @@ impl CfsRq {
     pub fn sums(&self, se: &IndexVec<EntityId, Entity>) -> Sums {
         let Self { sum_wk: sum, sum_w: weight, v0, wide, .. } = *self;
         let mut sums = Sums { sum, weight, v0, wide };
-        if let Some(curr) = self.curr {
+        if let Some(curr) = self.tree_curr() {
             let curr = &se[curr];
             if curr.on_rq {
                 sums.sum = sums.sum.wrapping_add(self.product(curr));
@@ -345,9 +358,15 @@ impl CfsRq {
     /// Like [`follow`](CfsRq::follow), after the vruntime of `curr` has changed otherwise than by a
     /// charge.
     pub fn follow_curr(&mut self, se: &IndexVec<EntityId, Entity>) {
-        if let Some(curr) = self.curr {
+        if let Some(curr) = self.tree_curr() {
             self.follow(se[curr].vruntime);
         }
+    }
+
+    /// The first vruntime at which an entity is not eligible, as far as the waiting entities decide
+    /// it, of which there are some.
+    pub fn first_ineligible(&self) -> Vruntime {
+        self.v0.shifted(self.sum_wk.div_euclid(self.sum_w.max(1))).plus(1)
     }
 
     /// The smallest slice of the waiting entities, as far as the tree knows it.

@@ -136,6 +136,11 @@ impl<R: PickRule> Fair<R> {
         if runnable == 1 {
             self.util_est_enqueue(cpu, task);
         }
+        if self.version.has_one_tree() {
+            self.enqueue_in_one_tree(rqs, platform, task, why);
+            self.task_joined(rqs, platform, task, true);
+            return;
+        }
         let mut count =
             Count { queued: 1, runnable, idle: u32::from(rqs.thread(task).policy == Policy::Idle) };
         let mut throttled = false;
@@ -173,12 +178,18 @@ impl<R: PickRule> Fair<R> {
             throttled = self.count_in(self.cfs_rq_of(e), &mut count);
             next = self.parent_of(e);
         }
+        self.task_joined(rqs, platform, task, !throttled);
+    }
+
+    /// `task` has been enqueued. `counts`: it is in no throttled queue.
+    fn task_joined(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid, counts: bool) {
+        let cpu = rqs.cpu_of(task);
         rqs.thread_mut(task).on_rq = true;
-        if !throttled {
+        if counts {
             self.count_running(rqs, cpu, 1);
         }
         if self.cpus > 1 {
-            self.cfs_tasks.add(cpu, first);
+            self.cfs_tasks.add(cpu, self.se_of(task));
         }
         R::joined(self, rqs, platform, cpu);
     }
@@ -227,6 +238,13 @@ impl<R: PickRule> Fair<R> {
             idle: u32::from(task.is_some_and(|task| rqs.thread(task).policy == Policy::Idle)),
         };
         let was_sched_idle = self.is_sched_idle_rq(rqs, cpu);
+        if self.version.has_one_tree() {
+            let left = self.dequeue_from_one_tree(rqs, platform, first, how);
+            if left && let Some(task) = task {
+                self.task_left(rqs, platform, task, how, true, was_sched_idle);
+            }
+            return left;
+        }
         let mut throttled = false;
         let mut reason = how;
         let mut slice = u32::MAX;
@@ -270,21 +288,36 @@ impl<R: PickRule> Fair<R> {
             next = self.parent_of(e);
         }
         if let Some(task) = task {
-            rqs.thread_mut(task).on_rq = false;
-            if how.finish && self.tasks[task.index()].reaped {
-                self.free.extend(self.entity_of[task.index()].take());
-            }
-            if !throttled {
-                rqs.sub_nr_running(cpu, 1);
-            }
-            if self.cpus > 1 {
-                self.cfs_tasks.remove(cpu, first);
-            }
-            if !was_sched_idle && self.is_sched_idle_rq(rqs, cpu) {
-                self.balance_soon(platform, cpu);
-            }
+            self.task_left(rqs, platform, task, how, !throttled, was_sched_idle);
         }
         true
+    }
+
+    /// `task` has been dequeued. `counted`: it was in no throttled queue. `was_sched_idle`: all
+    /// tasks of its CPU were `SCHED_IDLE`.
+    fn task_left(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &Platform,
+        task: Pid,
+        how: DequeueFlags,
+        counted: bool,
+        was_sched_idle: bool,
+    ) {
+        let (e, cpu) = (self.se_of(task), rqs.cpu_of(task));
+        rqs.thread_mut(task).on_rq = false;
+        if how.finish && self.tasks[task.index()].reaped {
+            self.free.extend(self.entity_of[task.index()].take());
+        }
+        if counted {
+            rqs.sub_nr_running(cpu, 1);
+        }
+        if self.cpus > 1 {
+            self.cfs_tasks.remove(cpu, e);
+        }
+        if !was_sched_idle && self.is_sched_idle_rq(rqs, cpu) {
+            self.balance_soon(platform, cpu);
+        }
     }
 
     /// Wakes a task that is asleep but still queued.

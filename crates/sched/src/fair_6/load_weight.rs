@@ -42,7 +42,9 @@ impl<R: PickRule> Fair<R> {
     /// Gives `e`, and its averages, the stored weight `weight`.
     pub(super) fn take_weight(&mut self, e: EntityId, weight: u64, inverse: Option<u32>) {
         self.reweight_load_avg(e, weight);
-        if self.version.divides_by_weight() {
+        if self.version.has_one_tree() {
+            // What a task competes with follows when it is queued.
+        } else if self.version.divides_by_weight() {
             self.se[e].set_full_weight(weight);
         } else {
             self.se[e].set_weight(weight, inverse);

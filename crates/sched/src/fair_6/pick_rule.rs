@@ -135,6 +135,12 @@ pub trait PickRule: RuleState {
         inverse: Option<u32>,
     );
 
+    /// Where all tasks of a CPU are in one tree: renews the weight with which the task of `e`
+    /// competes.
+    fn renew_share(fair: &mut Fair<Self>, e: EntityId) {
+        let _ = (fair, e);
+    }
+
     // ---- running ----
 
     /// `update_curr`: charges the running entity of `q` for the time since it was last charged.

@@ -176,6 +176,19 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether all tasks of a CPU are in one tree, and groups only give weights (7.3 on).
+    #[inline]
+    fn has_one_tree(self) -> bool {
+        false
+    }
+
+    /// Whether quotas are tested as soon as time is charged, and not when a task is put or picked
+    /// (7.2 on).
+    #[inline]
+    fn throttles_at_charge(self) -> bool {
+        false
+    }
+
     /// Whether virtual time is real time divided by the stored weight, and sums use stored weights
     /// (7.1 on). Otherwise it is multiplied by an inverse from a table, and weights are shifted
     /// back.

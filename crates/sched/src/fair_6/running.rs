@@ -128,6 +128,9 @@ impl<R: PickRule> Fair<R> {
         if R::take_put_in_pick(self, rqs.cpu_of(task)) {
             return;
         }
+        if self.version.has_one_tree() {
+            return self.put_in_one_tree(rqs, platform, task);
+        }
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
             self.put_prev_entity(rqs, platform, self.cfs_rq_of(e), e);
@@ -143,6 +146,10 @@ impl<R: PickRule> Fair<R> {
         task: Pid,
         first: bool,
     ) {
+        if self.version.has_one_tree() {
+            self.set_in_one_tree(rqs, platform, task, first);
+            return self.cfs_tasks_to_head(rqs, task);
+        }
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
             self.set_next_entity(platform, self.cfs_rq_of(e), e, first);
@@ -163,6 +170,10 @@ impl<R: PickRule> Fair<R> {
         if R::take_put_in_pick(self, rqs.cpu_of(prev)) {
             self.set_next(rqs, platform, next, true);
             return;
+        }
+        if self.version.has_one_tree() {
+            self.put_in_one_tree(rqs, platform, prev);
+            return self.set_next(rqs, platform, next, true);
         }
         let above = |fair: &Fair<R>, e: EntityId| fair.parent_of(e).unwrap_or(e);
         let (mut p, mut n) = (self.se_of(prev), self.se_of(next));
@@ -192,6 +203,9 @@ impl<R: PickRule> Fair<R> {
             self.update_cfs_group(rqs, platform, e);
             R::entity_tick(self, rqs, platform, q, e);
             next = self.parent_of(e);
+        }
+        if self.version.has_one_tree() {
+            R::renew_share(self, self.se_of(task));
         }
     }
 

@@ -97,6 +97,20 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
+    /// Queue `q` has a task that begins to run. From 7.2 on it is throttled if it has no runtime for
+    /// it.
+    pub(super) fn check_runtime_of_next(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        q: CfsRqId,
+    ) {
+        if self.version.throttles_at_charge() && self.limits.is_used() {
+            self.limits.account(platform, q, platform.now_ns(), 0);
+            self.check_runtime(rqs, platform, q);
+        }
+    }
+
     /// `throttle_cfs_rq`: the group's entity leaves, at once and whatever its lag, and so do the
     /// groups above that have nothing else to run. Returns false if the pool had some runtime left
     /// after all.

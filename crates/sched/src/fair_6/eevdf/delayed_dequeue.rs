@@ -54,7 +54,7 @@ impl Fair<EarliestDeadline> {
         platform: &mut Platform,
         e: EntityId,
     ) {
-        let q = self.cfs_rq_of(e);
+        let q = self.tree_of(e);
         if self.version.charges_before_requeue() {
             self.update_curr(rqs, platform, q);
         }
@@ -76,7 +76,7 @@ impl Fair<EarliestDeadline> {
 
     /// Takes `e` off queue `q` and places it there again, with this lag.
     fn place_again(&mut self, q: CfsRqId, e: EntityId, lag: i64) {
-        let is_curr = self.cfs_rqs[q].curr == Some(e);
+        let is_curr = self.cfs_rqs[q].tree_curr() == Some(e);
         self.cfs_rqs[q].nr_queued -= 1;
         if !is_curr {
             self.tree_remove(q, e);

@@ -124,6 +124,10 @@ impl PickRule for EarliestDeadline {
         fair.reweight(rqs, platform, e, weight, inverse);
     }
 
+    fn renew_share(fair: &mut Fair<Self>, e: EntityId) {
+        fair.renew_share(e);
+    }
+
     #[inline]
     fn update_curr(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         fair.update_curr(rqs, platform, q);
@@ -192,7 +196,10 @@ impl PickRule for EarliestDeadline {
         task: Pid,
         fork: bool,
     ) {
-        fair.check_preempt_wakeup(rqs, platform, curr, task, fork);
+        match fair.version.has_one_tree() {
+            true => fair.check_preempt_in_one_tree(rqs, platform, curr, task, fork),
+            false => fair.check_preempt_wakeup(rqs, platform, curr, task, fork),
+        }
     }
 
     fn yield_fair(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
@@ -206,7 +213,7 @@ impl PickRule for EarliestDeadline {
 
     #[inline]
     fn is_buddy(fair: &Fair<Self>, e: EntityId) -> bool {
-        fair.cfs_rqs[fair.cfs_rq_of(e)].next == Some(e)
+        fair.cfs_rqs[fair.tree_of(e)].next == Some(e)
     }
 
     fn promises(fair: &Fair<Self>, load: &Load) -> Promises {

@@ -4,8 +4,10 @@
 use super::EarliestDeadline;
 use crate::classes::{ClassId, Pid, Rqs};
 use crate::fair_6::class::Fair;
+use crate::fair_6::entity::{Entity, Vruntime};
 use crate::fair_6::flags::DequeueFlags;
 use crate::fair_6::ids::{CfsRqId, EntityId};
+use crate::fair_6::rule_state::FairVersion as _;
 use schedlab_core::{CpuId, Platform, SchedAttr};
 
 impl Fair<EarliestDeadline> {
@@ -54,10 +56,13 @@ impl Fair<EarliestDeadline> {
         if !self.version.balance_asks_eligibility() || !self.features().place_lag {
             return false;
         }
-        let group = &self.groups[self.group_of(task).index()];
-        let others = group.cfs_rq_on(target).map_or(0, |q| self.cfs_rqs[q].nr_queued);
+        let there = match self.version.has_one_tree() {
+            true => Some(CfsRqId::of_cpu(target)),
+            false => self.groups[self.group_of(task).index()].cfs_rq_on(target),
+        };
+        let others = there.map_or(0, |q| self.cfs_rqs[q].nr_queued);
         let e = self.se_of(task);
-        others > 0 && !self.cfs_rqs[self.cfs_rq_of(e)].eligible(&self.se, self.se[e].vruntime)
+        others > 0 && !self.cfs_rqs[self.tree_of(e)].eligible(&self.se, self.se[e].vruntime)
     }
 
     /// `place_entity`: the position at which `e` enters the queue. Its lag is inflated, so that it
@@ -112,9 +117,11 @@ impl Fair<EarliestDeadline> {
         weight: u64,
         inverse: Option<u32>,
     ) {
+        if self.version.has_one_tree() {
+            return self.reweight_account(e, weight, inverse);
+        }
         let old = self.info[e].load;
-        let scale =
-            |value: i64| (i128::from(value) * i128::from(old) / i128::from(weight.max(1))) as i64;
+        let scale = |value| rescaled(value, old, weight);
         if !self.se[e].on_rq {
             let entity = &mut self.se[e];
             entity.vlag = scale(entity.vlag);
@@ -145,14 +152,10 @@ impl Fair<EarliestDeadline> {
         queue.load -= old;
         queue.nr_queued -= 1;
         let entity = &mut self.se[e];
+        let until = entity.vprot();
         if self.version.reweight_keeps_v() {
-            let until = scale(entity.vprot().since(v));
-            entity.vlag = scale(lag);
-            entity.deadline = v.shifted(scale(entity.deadline.since(v)));
-            entity.vruntime = v.shifted(entity.vlag.wrapping_neg());
-            if protected {
-                entity.set_vprot(v.shifted(until));
-            }
+            entity.vlag = lag;
+            entity.rescale_about(v, protected.then_some(until), |value| scale(value));
             self.take_weight(e, weight, inverse);
         } else if self.version.reweight_places() {
             // This overwrites the protection of a running entity with a small number, which ends
@@ -183,6 +186,77 @@ impl Fair<EarliestDeadline> {
             self.tree_insert(q, e);
         } else {
             queue.follow_curr(&self.se);
+        }
+    }
+
+    /// 7.3: the entity `e`, which has no virtual time of its own if it is a group's, has another
+    /// weight on its level.
+    fn reweight_account(&mut self, e: EntityId, weight: u64, inverse: Option<u32>) {
+        let q = self.cfs_rq_of(e);
+        let old = self.info[e].load;
+        self.take_weight(e, weight, inverse);
+        if self.se[e].on_rq {
+            let queue = &mut self.cfs_rqs[q];
+            queue.load = queue.load - old + weight;
+        }
+    }
+
+    /// 7.3, `reweight_eevdf`: the task of `e` competes with its present part of the CPU from now
+    /// on. It keeps its lag and its distance to the deadline in real time. Nothing is charged.
+    pub(super) fn renew_share(&mut self, e: EntityId) {
+        let (old, share) = (self.se[e].weight() as u64, self.share_of_cpu(e));
+        if old == share {
+            return;
+        }
+        let scale = |value| rescaled(value, old, share);
+        if !self.se[e].on_rq {
+            let entity = &mut self.se[e];
+            entity.vlag = scale(entity.vlag);
+            if self.info[e].rel_deadline {
+                entity.deadline.0 = scale(entity.deadline.0 as i64) as u64;
+            }
+            entity.set_full_weight(share);
+            return;
+        }
+        let q = self.tree_of(e);
+        let v = self.cfs_rqs[q].avg_vruntime(&self.se);
+        let lag = self.entity_lag(q, e);
+        let waiting = self.cfs_rqs[q].tree_curr() != Some(e);
+        let until = (!waiting && self.is_protected(e)).then(|| self.se[e].vprot());
+        if waiting {
+            self.tree_remove(q, e);
+        }
+        let entity = &mut self.se[e];
+        entity.vlag = lag;
+        entity.rescale_about(v, until, scale);
+        entity.set_full_weight(share);
+        if waiting {
+            self.tree_insert(q, e);
+        } else {
+            self.cfs_rqs[q].follow_curr(&self.se);
+        }
+    }
+}
+
+/// A span of virtual time at a weight of `old`, at a weight of `new`.
+fn rescaled(value: i64, old: u64, new: u64) -> i64 {
+    (i128::from(value) * i128::from(old) / i128::from(new.max(1))) as i64
+}
+
+impl Entity {
+    /// 7.1 on: its lag, which is in `vlag`, and its distances from `v` are rescaled. `until`: the
+    /// end of its protection.
+    fn rescale_about(
+        &mut self,
+        v: Vruntime,
+        until: Option<Vruntime>,
+        scale: impl Fn(i64) -> i64,
+    ) {
+        self.vlag = scale(self.vlag);
+        self.deadline = v.shifted(scale(self.deadline.since(v)));
+        self.vruntime = v.shifted(self.vlag.wrapping_neg());
+        if let Some(until) = until {
+            self.set_vprot(v.shifted(scale(until.since(v))));
         }
     }
 }

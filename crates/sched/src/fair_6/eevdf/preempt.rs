@@ -6,6 +6,7 @@ use crate::classes::{Pid, Rqs};
 use crate::fair_6::class::Fair;
 use crate::fair_6::flags::DequeueFlags;
 use crate::fair_6::ids::{CfsRqId, EntityId};
+use crate::fair_6::rule_state::FairVersion as _;
 use crate::fair_6::rules as fair_rules;
 use schedlab_core::{Platform, Policy, Question, Rule};
 
@@ -26,9 +27,13 @@ impl Fair<EarliestDeadline> {
         } else {
             self.tunables.base_slice_unscaled
         };
+        let first_ineligible = self.cfs_rqs[q].first_ineligible();
+        let until_ineligible = self.version.has_one_tree() && self.features().preempt_short;
         let entity = &mut self.se[e];
         let mut until = entity.deadline;
-        if others < entity.slice {
+        if others < entity.slice && until_ineligible {
+            until = until.earlier(first_ineligible);
+        } else if others < entity.slice {
             until = until.earlier(entity.vruntime.plus(entity.vt(u64::from(others))));
         }
         entity.set_vprot(until);
@@ -46,7 +51,7 @@ impl Fair<EarliestDeadline> {
     }
 
     /// Ends the protection of the running `e`.
-    fn cancel_protection(&mut self, e: EntityId) {
+    pub(super) fn cancel_protection(&mut self, e: EntityId) {
         if self.is_protected(e) {
             let until_now = self.version.protects_until();
             let entity = &mut self.se[e];
@@ -159,17 +164,9 @@ impl Fair<EarliestDeadline> {
         let q = self.cfs_rq_of(c);
         let always = self.version.only_short_children_preempt();
         let finishes = self.version.check_finishes_delayed();
-        let found = loop {
-            let found = match always && !(short && finishes) {
-                true => self.buddy_or_eevdf(q, !short),
-                false => self.pick_eevdf(q, !short),
-            };
-            match found {
-                Some((e, _)) if finishes && self.se[e].sched_delayed => {
-                    self.dequeue_entities(rqs, platform, e, DequeueFlags::FINISH);
-                }
-                _ => break found,
-            }
+        let found = match always {
+            true => self.pick_in_check(rqs, platform, q, short),
+            false => self.pick_eevdf(q, !short),
         };
         let (wins, rule) = picks(found, p);
         if wins {
@@ -185,11 +182,40 @@ impl Fair<EarliestDeadline> {
         (wins, rule)
     }
 
+    /// 6.19 on: the pick of a wakeup check. `short`: without regard to protection; from 7.1 on also
+    /// without regard to next buddies. A delayed entity that it finds is then dequeued.
+    pub(super) fn pick_in_check(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        q: CfsRqId,
+        short: bool,
+    ) -> Option<(EntityId, Rule)> {
+        let finishes = self.version.check_finishes_delayed();
+        loop {
+            let found = match short && finishes {
+                true => self.pick_eevdf(q, false),
+                false => self.buddy_or_eevdf(q, !short),
+            };
+            match found {
+                Some((e, _)) if finishes && self.se[e].sched_delayed => {
+                    self.dequeue_entities(rqs, platform, e, DequeueFlags::FINISH);
+                }
+                _ => return found,
+            }
+        }
+    }
+
     /// The running `c` remains protected, but no longer than for the shortest request of queue `q`.
     pub(super) fn shorten_protection(&mut self, q: CfsRqId, c: EntityId) {
         let shortest = self.cfs_rqs[q].min_slice(&self.se);
+        let v = self.cfs_rqs[q].avg_vruntime(&self.se);
         let curr = &mut self.se[c];
-        let until = curr.vruntime.plus(curr.vt(u64::from(shortest)));
+        let from = match self.version.has_one_tree() {
+            true => curr.vruntime.earlier(v),
+            false => curr.vruntime,
+        };
+        let until = from.plus(curr.vt(u64::from(shortest)));
         curr.set_vprot(curr.vprot().earlier(until));
     }
 
@@ -206,7 +232,7 @@ impl Fair<EarliestDeadline> {
     /// its deadline).
     pub(super) fn yield_fair(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let e = self.se_of(task);
-        let q = self.cfs_rq_of(e);
+        let q = self.tree_of(e);
         self.clear_next_buddy(e);
         self.update_curr(rqs, platform, q);
         let request = self.se[e].vslice();
@@ -223,6 +249,6 @@ impl Fair<EarliestDeadline> {
 }
 
 /// Whether a pick has found `p`, and the rule by which.
-fn picks(found: Option<(EntityId, Rule)>, p: EntityId) -> (bool, Rule) {
+pub(super) fn picks(found: Option<(EntityId, Rule)>, p: EntityId) -> (bool, Rule) {
     found.map_or((false, Rule::NONE), |(picked, rule)| (picked == p, rule))
 }

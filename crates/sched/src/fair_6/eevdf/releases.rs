@@ -374,6 +374,16 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn has_one_tree(self) -> bool {
+        self.is_since(Version::V7_3)
+    }
+
+    #[inline]
+    fn throttles_at_charge(self) -> bool {
+        self.is_since(Version::V7_2)
+    }
+
+    #[inline]
     fn divides_by_weight(self) -> bool {
         self.is_since(Version::V7_1)
     }

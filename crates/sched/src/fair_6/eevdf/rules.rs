@@ -90,7 +90,7 @@ impl Fair<EarliestDeadline> {
             Tier::NotEligible
         } else if queue.next == Some(e) && self.next_buddy_counts() {
             Tier::NextBuddy
-        } else if queue.curr == Some(e) && self.protection_counts() && self.is_protected(e) {
+        } else if queue.tree_curr() == Some(e) && self.protection_counts() && self.is_protected(e) {
             Tier::ProtectedCurr
         } else {
             Tier::Eligible
