@@ -277,10 +277,10 @@ impl Version {
         self.is_since(Version::V7_1)
     }
 
-    /// Whether a task's dequeue may be delayed, not only a group's. (Schedules of 7.2 show that
-    /// there tasks always leave at once; why is not known.)
+    /// Whether a task's dequeue may be delayed, not only a group's. (Schedules of 7.2 and 7.3 show
+    /// that there tasks always leave at once; why is not known.)
     pub const fn delays_tasks(self) -> bool {
-        !matches!(self, Version::V7_2)
+        !self.is_since(Version::V7_2)
     }
 
     /// Whether the running entity is charged before a delayed one is woken.
