@@ -40,7 +40,7 @@ impl Fair<EarliestDeadline> {
         let q = self.tree_of(c);
         if self.info[c].idle && !self.info[p].idle {
             platform.by_rule(Question::Preempt, cpu, rules::IDLE_GIVES_WAY);
-            return self.preempts(rqs, platform, [c, p], true);
+            return self.preempts(rqs, platform, [c, p], false);
         }
         self.update_curr(rqs, platform, q);
         let short = self.features().preempt_short && self.se[p].slice < self.se[c].slice;
