@@ -27,7 +27,8 @@ impl Fair<EarliestDeadline> {
     ) {
         let cpu = rqs.cpu_of(curr);
         let pending = rqs.resched_pending(cpu) && !self.features().preempt_short;
-        if curr == task || pending {
+        let leaves = !self.se[self.se_of(curr)].on_rq;
+        if curr == task || leaves || pending {
             return platform.by_rule(Question::Preempt, cpu, fair_rules::RESCHED_PENDING);
         }
         if !self.features().wakeup_preemption {
