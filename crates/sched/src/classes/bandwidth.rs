@@ -271,6 +271,26 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
+    /// `account_cfs_rq_runtime` from 7.2 on: queue `q` has run for `delta_ns`. It draws up to a
+    /// slice if it goes on running (`goes_on`), else the least. Returns `false` if it has no runtime
+    /// left and gets none, so that it is throttled at once.
+    pub fn account_at_once(
+        &mut self,
+        platform: &mut Platform,
+        q: Q,
+        delta_ns: u64,
+        goes_on: bool,
+    ) -> bool {
+        if self.limited == 0 || !self.locals[q].enabled {
+            return true;
+        }
+        let local = &mut self.locals[q];
+        local.remaining_ns -= delta_ns as i64;
+        local.remaining_ns > 0
+            || local.throttled
+            || if goes_on { self.assign(platform, q) } else { self.gets_the_least(platform, q) }
+    }
+
     /// `expire_cfs_rq_runtime`: runtime drawn in an earlier period is lost.
     fn expire(&mut self, q: Q, now_ns: u64) {
         let local = &mut self.locals[q];

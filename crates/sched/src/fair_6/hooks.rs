@@ -412,6 +412,10 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         Fair::must_leave(self, pid)
     }
 
+    fn leaves_unasked(&self, pid: Pid) -> bool {
+        Fair::leaves_unasked(self, pid)
+    }
+
     fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         Fair::throttle_task(self, rqs, platform, pid);
     }

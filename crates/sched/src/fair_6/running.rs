@@ -92,6 +92,7 @@ impl<R: PickRule> Fair<R> {
     /// is put back.
     fn set_next_entity(
         &mut self,
+        rqs: &mut Rqs,
         platform: &mut Platform,
         q: CfsRqId,
         e: EntityId,
@@ -106,6 +107,7 @@ impl<R: PickRule> Fair<R> {
         }
         self.info[e].exec_start = platform.now_ns() + self.clock_ns;
         self.cfs_rqs[q].curr = Some(e);
+        self.check_runtime_of_next(rqs, platform, q);
     }
 
     /// `put_prev_entity`: `e` stops running.
@@ -152,7 +154,7 @@ impl<R: PickRule> Fair<R> {
         }
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
-            self.set_next_entity(platform, self.cfs_rq_of(e), e, first);
+            self.set_next_entity(rqs, platform, self.cfs_rq_of(e), e, first);
             next = self.parent_of(e);
         }
         self.cfs_tasks_to_head(rqs, task);
@@ -184,12 +186,12 @@ impl<R: PickRule> Fair<R> {
                 p = above(self, p);
             }
             if n_depth >= p_depth {
-                self.set_next_entity(platform, self.cfs_rq_of(n), n, true);
+                self.set_next_entity(rqs, platform, self.cfs_rq_of(n), n, true);
                 n = above(self, n);
             }
         }
         self.put_prev_entity(rqs, platform, self.cfs_rq_of(p), p);
-        self.set_next_entity(platform, self.cfs_rq_of(n), n, true);
+        self.set_next_entity(rqs, platform, self.cfs_rq_of(n), n, true);
         self.cfs_tasks_to_head(rqs, next);
     }
 

@@ -317,6 +317,13 @@ pub trait FairClass6 {
     /// because its group has no runtime.
     fn must_leave(&self, pid: Pid) -> bool;
 
+    /// Whether the running, fair `pid` leaves its CPU for that reason although it need not give
+    /// way.
+    fn leaves_unasked(&self, pid: Pid) -> bool {
+        let _ = pid;
+        false
+    }
+
     /// Such a running `pid` leaves its queue and is throttled.
     fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 

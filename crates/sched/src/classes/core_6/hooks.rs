@@ -131,6 +131,14 @@ impl<F: FairClass6> Scheduler for Core6<F> {
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         self.core.act_on(cpu);
+        let curr = self.core.curr(cpu);
+        if self.class_of(curr) == ClassId::Fair
+            && !self.core.resched_pending(cpu)
+            && self.fair.leaves_unasked(curr)
+        {
+            self.core.update_rq_clock(platform, cpu);
+            self.fair.throttle_task(&mut self.core, platform, curr);
+        }
         let mut next = self.pick_and_switch(platform, cpu);
         while self.class_of(next) == ClassId::Fair && self.fair.must_leave(next) {
             self.fair.throttle_task(&mut self.core, platform, next);

@@ -53,7 +53,6 @@ impl Fair<EarliestDeadline> {
         let Some(c) = queue.curr else {
             return;
         };
-        let now_ns = platform.now_ns();
         let info = &mut self.info[c];
         info.exec_start += delta_ns;
         if info.task.is_some() {
@@ -63,9 +62,8 @@ impl Fair<EarliestDeadline> {
         if !self.version.has_one_tree() {
             self.charge_virtual_time(rqs, platform, q, c, delta_ns);
         }
-        let cpu = self.cfs_rqs[q].cpu;
-        if self.limits.is_used() && !self.limits.account(platform, q, now_ns, delta_ns) {
-            rqs.resched_curr(platform, cpu);
+        if self.limits.is_used() {
+            self.charge_runtime(rqs, platform, q, delta_ns);
         }
     }
 
