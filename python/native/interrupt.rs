@@ -68,7 +68,7 @@ impl StopObserver<'_> {
             self.stop.set(signal);
         }
         if self.stop.is_set() {
-            // The engine catches it where it catches a scheduler that panics; no message is
+            // The engine catches it where it catches a scheduler that panics. No message is
             // printed, because this is not a panic.
             std::panic::resume_unwind(Box::new("interrupted".to_string()));
         }

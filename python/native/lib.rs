@@ -1,7 +1,7 @@
 //! The engine as an extension module of Python, `schedlab._native`.
 //!
 //! This half knows the engine and exchanges plain data: plans as JSON, tables as Arrow, errors as
-//! exceptions. Users see the pure half in `src/schedlab`; the types of this half are declared in
+//! exceptions. Users see the pure half in `src/schedlab`. The types of this half are declared in
 //! `_native.pyi`.
 
 mod errors;

@@ -24,11 +24,11 @@ const POLICY_NAMES: [(&str, Policy); 7] = [
 ];
 
 /// Every subset of the scheduling policies, made when it is first needed. A release refers to its
-/// policies for as long as the program runs; the number of subsets is bounded.
+/// policies for as long as the program runs. The number of subsets is bounded.
 static SUBSETS: [OnceLock<Vec<Policy>>; 1 << POLICY_NAMES.len()] =
     [const { OnceLock::new() }; 1 << POLICY_NAMES.len()];
 
-/// Returns the scheduling policies with these names; other names are ignored.
+/// Returns the scheduling policies with these names. Other names are ignored.
 fn policies_called(names: &[String]) -> &'static [Policy] {
     let is_listed = |name: &str| names.iter().any(|other| other == name);
     let bits = POLICY_NAMES.iter().zip(0..);

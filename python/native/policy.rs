@@ -1,7 +1,7 @@
 //! A policy written in Python as a scheduler: every hook of the engine calls one of its methods.
 //!
 //! The object that the policy knows as its machine collects what a hook requests (reschedules,
-//! timers, moves); the requests are carried out when the hook returns. An exception ends the run.
+//! timers, moves). The requests are carried out when the hook returns. An exception ends the run.
 
 use crate::failure::{Failure, LastFailure};
 use pyo3::exceptions::PyException;
@@ -107,7 +107,7 @@ impl Machine {
         self.with(|requests| requests.rule = rule);
     }
 
-    /// A copy of a policy keeps the same machine.
+    /// Returns the machine itself: a copy of a policy keeps the same machine.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
         slf
     }

@@ -30,7 +30,7 @@ def test_wakeup_latencies(desktop_runs):
         desktop_runs["o_1"].tasks["cc"].assert_wakeup_latency("5ms")
     said = str(caught.value)
     assert "the wakeup latency's max is" in said and "more than 5 ms" in said
-    assert "meanwhile ran: " in said and "under o_1@2.6.0" in said
+    assert "ran in the meantime: " in said and "under o_1@2.6.0" in said
     with pytest.raises(AssertionError, match="hog was not woken"):
         desktop_runs["cfs"].tasks["hog"].assert_wakeup_latency("1ms")
 

@@ -257,7 +257,7 @@ fn cpu_of_children() -> Duration {
     Duration::from_millis(ticks_of_children(&stat) * 1000 / TICKS_PER_S)
 }
 
-/// Returns `cutime` and `cstime` from the text of `/proc/self/stat`; the name in parentheses may
+/// Returns `cutime` and `cstime` from the text of `/proc/self/stat`. The name in parentheses may
 /// have blanks.
 fn ticks_of_children(stat: &str) -> u64 {
     let behind_name = stat.rsplit_once(')').map_or("", |(_, behind)| behind);

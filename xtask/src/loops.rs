@@ -2,7 +2,7 @@
 //! program that shares this file.
 //!
 //! The loop is generic, so each combination of scheduler, workload and observer is separate machine
-//! code. The names are read from the symbol table of an ELF file; a stripped program has none.
+//! code. The names are read from the symbol table of an ELF file. A stripped program has none.
 
 /// Function of `schedlab_machine` that is one pass of the loop.
 const FUNCTION: &str = "run_instant";

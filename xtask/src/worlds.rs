@@ -19,7 +19,7 @@ const WIDE: u64 = 10_000;
 /// Options of the command.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
-    /// Number of seeds; each is run with every release.
+    /// Number of seeds. Each is run with every release.
     seeds: u64,
     /// Number of blocks of `seeds` seeds to skip, because other jobs run them.
     part: u64,

@@ -48,8 +48,8 @@ pub struct Prepared {
 pub struct End<'a> {
     /// Time of its end on the benchmark's clock, ns.
     pub now_ns: u64,
-    /// Part of the run that belongs to the benchmark: the first and only one, unless it ran
-    /// together with others.
+    /// Part of the run that belongs to the benchmark: the first and only part, unless the benchmark
+    /// ran together with others.
     pub part: PartId,
     /// Programs, and the objects that they shared.
     pub os: &'a Kernel,
@@ -192,8 +192,9 @@ pub trait Benchmark: Send + Sync {
     /// Returns a line about what it does and measures.
     fn about(&self) -> &'static str;
 
-    /// Returns an exact description of what is run. It states what the [`name`](Benchmark::name)
-    /// and the parameters leave open: results with different descriptions must not be mixed.
+    /// Returns an exact description of the run. It states the details that the
+    /// [`name`](Benchmark::name) and the parameters leave open: results with different descriptions
+    /// must not be mixed.
     fn described(&self) -> String {
         self.name().into()
     }
@@ -229,7 +230,7 @@ pub trait Benchmark: Send + Sync {
     /// Creates the tasks in `os`.
     ///
     /// # Errors
-    /// Values that contradict each other. (The range of each value has been checked.)
+    /// If values contradict each other. (The range of each value has been checked.)
     fn prepare(
         &self,
         values: &Values,

@@ -194,7 +194,7 @@ impl Benchmark for Cyclictest {
         if duration_ns == 0 && options.loops == 0 {
             return Err(BadValue::new("duration", "0 needs an end by --loops"));
         }
-        // With loops alone, the run is over in time, unless the threads get next to no CPU time.
+        // With loops alone, the run is over in time, unless the threads get almost no CPU time.
         let longest_ns = options.interval_ns(options.threads - 1);
         let loops_ns = options
             .loops

@@ -142,7 +142,7 @@ impl Benchmark for LatCtx {
         let times = Rc::new(RefCell::new(Times::default()));
         os.start(0, options.spawn(overhead(options, times.clone()), 0, 0));
         units::start_hogs(os, values.whole("hogs"));
-        // Without competition for the CPU, a stretch takes up to twice its length or one turn, and
+        // Without competition for the CPU, a stretch lasts up to twice its length or one turn, and
         // finding the number of turns takes as long again. The rest is for switches, and for
         // concurrent loads.
         let turn_ns = options.processes * options.parallelism * (options.sum_ns + 10 * US_NS);

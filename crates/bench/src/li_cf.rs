@@ -88,7 +88,8 @@ const CF_PARAMETERS: &[Parameter] = &[
 const SECOND_NS: u64 = 1_000_000_000;
 /// Limit for tasks times CPUs, up to which the CPU time of each task on each CPU is recorded.
 const PLACES_MAX: usize = 4_000_000;
-/// Presence from which on a loop counts in the variance of an interval, in percent of the interval.
+/// Minimum presence for which a loop counts in the variance of an interval, in percent of the
+/// interval.
 const THERE_PERCENT: u64 = 95;
 
 /// CPU time by loop, interval and CPU.

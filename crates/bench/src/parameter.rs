@@ -44,7 +44,7 @@ pub struct Parameter {
     pub name: Cow<'static, str>,
     /// One-letter option of the real program.
     pub short: Option<char>,
-    /// Whether the real program takes it without the name of an option.
+    /// Whether the real program accepts it without the name of an option.
     pub positional: bool,
     /// Type.
     pub kind: Kind,
@@ -335,7 +335,8 @@ impl Values {
     /// Returns the value of a parameter.
     ///
     /// # Panics
-    /// If there is no such parameter: the benchmark reads one that it has not declared.
+    /// If there is no such parameter. The benchmark then reads a parameter that it has not
+    /// declared.
     pub fn get(&self, name: &str) -> &Value {
         let found = self.0.iter().find(|(other, _)| *other == name);
         &found.unwrap_or_else(|| panic!("no parameter is called {name}")).1

@@ -47,7 +47,7 @@ pub(crate) fn editor(
             responses.borrow_mut().note(os.now_ns() - woken_ns);
         }
         let sleep_ns = os.random().exponential(sleep_mean_ns as f64) as u64;
-        // It can be late only after a sleep, and a sleep of no length is none.
+        // The program can be late only after a sleep, and a sleep without length does not count.
         let until_ns = os.now_ns() + sleep_ns.max(1);
         woken_ns = Some(until_ns);
         run = true;

@@ -435,8 +435,8 @@ fn worker(
                     let now_ns = os.now_ns();
                     at = Work::Request;
                     if options.rps > 0 {
-                        // Between requests it has not waited, and posts have accumulated to one at
-                        // most.
+                        // It has not waited between requests, so posts have accumulated to at most
+                        // one.
                         if slept {
                             this.futex.waited();
                         }

@@ -72,7 +72,7 @@ pub(crate) fn share_percent(end: &End<'_>, name: &str) -> f64 {
     100.0 * cpu_ns(end, name) as f64 / there_was_ns
 }
 
-/// Returns the standard deviation (divisor n - 1); 0 for fewer than two values.
+/// Returns the standard deviation (divisor n - 1), or 0 for fewer than two values.
 pub(crate) fn deviation(moments: &Moments) -> f64 {
     moments.sample_variance().unwrap_or(0.0).max(0.0).sqrt()
 }
@@ -82,7 +82,7 @@ pub(crate) fn mean(moments: &Moments) -> f64 {
     if moments.count == 0 { 0.0 } else { moments.sum as f64 / moments.count as f64 }
 }
 
-/// Returns the standard deviation as a share of the mean, %; 0 if the mean is 0.
+/// Returns the standard deviation as a share of the mean, %, or 0 if the mean is 0.
 pub(crate) fn spread_percent(moments: &Moments) -> f64 {
     let mean = mean(moments);
     if mean == 0.0 { 0.0 } else { 100.0 * deviation(moments) / mean }

@@ -1,7 +1,7 @@
 //! The command line of `schedlab bench`: a subcommand for each benchmark, made from its parameters.
 //!
 //! A benchmark's own options have the names of the real program, long and short. Options that all
-//! benchmarks share have long names only; where a benchmark has an option of the same name, the
+//! benchmarks share have long names only. Where a benchmark has an option of the same name, the
 //! shared one becomes `--lab-NAME`.
 
 use crate::bench_options::{Common, changes_of_plan, given, options_of, shared};
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 ///
 /// The benchmarks by which schedulers were judged, as programs for the simulated machine: each
 /// prints what the real program prints, under each scheduler, followed by the results side by side.
-/// Every parameter takes a list, such as 50,100 or 25..200:25; the result is then a table and a
+/// Every parameter accepts a list, such as 50,100 or 25..200:25; the result is then a table and a
 /// curve.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -118,7 +118,7 @@ fn subcommand(benchmark: &'static dyn Benchmark) -> Command {
         about.replace_range(..1, &first.to_uppercase());
     }
     let mut command = Command::new(benchmark.name()).after_help(
-        "Every parameter takes a list, such as 50,100 or 25..200:25 (a flag: --flag=false,true), \
+        "Every parameter accepts a list, such as 50,100 or 25..200:25 (a flag: --flag=false,true), \
          and the first figure is then shown over the list as a table and a curve. With several \
          lists there is a curve for each combination of values of all but the first.",
     );

@@ -286,7 +286,7 @@ pub fn begins_with(path: &Path, bytes: &[u8]) -> bool {
     read.is_ok() && head == bytes
 }
 
-/// Returns whether `is_ours` accepts the beginning of a file; only the beginning of a long file is
+/// Returns whether `is_ours` accepts the beginning of a file. Only the beginning of a long file is
 /// read.
 pub fn begins(path: &Path, is_ours: impl FnOnce(&str) -> bool) -> bool {
     const ENOUGH: u64 = 4096;

@@ -30,10 +30,10 @@ Other options of a member (where a benchmark has an option of the same name, the
   --rt-priority N     priority of its tasks, with fifo and rr [default: 1]
   --affinity CPUS     CPUs of its tasks, unless the tasks set their own, such as 0-3 or 0+2
                       [default: all]
-  --shares N          cpu.shares of a task group of its own [default: 0, none]
+  --shares N          cpu.shares of a separate task group [default: 0, none]
 
-Every parameter of every member takes a list, such as 50,100 or 25..200:25; the first figure of the
-first member is then shown over the list as a table and a curve.
+Every parameter of every member accepts a list, such as 50,100 or 25..200:25; the first figure of
+the first member is then shown over the list as a table and a curve.
 
 Examples:
   schedlab bench mix \"game --time 20\" \"li --count 0,1,2,4 --time 20\" --scheduler o_1,cfs

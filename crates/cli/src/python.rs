@@ -5,7 +5,7 @@ use crate::Failure;
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
-/// Environment variable that names the interpreter; the Python package sets it.
+/// Environment variable that names the interpreter. The Python package sets it.
 const INTERPRETER: &str = "SCHEDLAB_PYTHON";
 
 /// Runs `python3 -m schedlab.engine ARGUMENTS`, after checking that Python has the `modules`, and

@@ -113,7 +113,7 @@ impl DrawnAxis {
         let mut of_cells: Vec<usize> = vec![];
         for point in points {
             let value = &point[number];
-            // Reals cannot be keys; their text can, and distinguishes them.
+            // Reals cannot be keys. Their text can, and distinguishes them.
             let place = *places.entry(format!("{value:?}")).or_insert(values.len());
             if place == values.len() {
                 values.push(value.clone());

@@ -356,8 +356,8 @@ impl Total {
     }
 }
 
-/// Returns the CPU time of like tasks, sorted. Which task had most is random, but how much the
-/// first, second ... had is not. Pairs of real and simulated time, ns.
+/// Returns the CPU time of like tasks, sorted. Which task had most is random, but the amounts of
+/// the first, second ... are not. The result is pairs of real and simulated time, ns.
 pub fn sorted_shares(placement: &Placement, outcomes: &[Outcome]) -> Vec<(f64, f64)> {
     let key = |name: &str| key_of(name).to_string();
     let mut real: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -572,7 +572,7 @@ mod tests {
         let thresholds = Thresholds::default();
         let of = |each: &[f64]| ceiling(Metric::Cpu, each, T, &thresholds);
         assert_eq!(of(&[5.0e8, 5.01e8, 5.02e8]), (3, 3));
-        // The third run is far from the median of the others; the first two are far from the
+        // The third run is far from the median of the others. The first two are far from the
         // medians that include it.
         assert_eq!(of(&[5.0e8, 5.0e8, 6.0e8]), (0, 3));
         assert_eq!(of(&[5.0e8]), (0, 0));

@@ -115,7 +115,7 @@ pub enum Noise {
 pub struct Options {
     /// The scheduler. `None`: the scheduler of the kernel's release.
     pub scheduler: Option<String>,
-    /// A machine whose costs are used; its CPUs are ignored. `None`: a present-day machine.
+    /// A machine whose costs are used. Its CPUs are ignored. `None`: a present-day machine.
     pub machine: Option<Description>,
     /// Costs of single operations, ns.
     pub costs: Vec<(String, f64)>,

@@ -165,7 +165,7 @@ fn play<O: Observer>(trace: &Trace, cpus: u32, observer: &mut O) -> Counts {
     let mut current: Vec<Option<TaskId>> = vec![None; cpus as usize];
     let mut born = vec![false; trace.names.len()];
     let mut runnable = vec![false; trace.names.len()];
-    // A task that left sleeps or waits; a task that arrives at the same time replaces it.
+    // A task that left sleeps or waits. A task that arrives at the same time replaces it.
     let mut counts = Counts::default();
     let mut at = 0;
     while at < steps.len() {

@@ -1,5 +1,5 @@
 //! Places of tasks: figures of a trace, of a real or a simulated kernel, on machines with several
-//! CPUs. The place of each task at a given time is chaotic there; the number of moves, the number
+//! CPUs. The place of each task at a given time is chaotic there. The number of moves, the number
 //! of busy CPUs, and the choices at wakeups are not.
 
 use schedlab_core::CpuId;
@@ -284,7 +284,7 @@ mod tests {
             (1, 600_000, 700_000, 0),
         ];
         // At 200 us its last CPU is taken, and it moves to the idle sibling, although core 1 is
-        // completely idle; at 600 us it keeps its last CPU, which is idle.
+        // completely idle. At 600 us it keeps its last CPU, which is idle.
         let wakeups = [(200_000, 0, 1), (600_000, 0, 1)];
         let places = Places::of(&trace(&intervals, &wakeups), &threads());
         assert_eq!(places.near_idle, (1, 1));

@@ -20,7 +20,7 @@ use schedlab_workload::model::{Action, Event, Loops, Model, Phase, Properties, T
 /// Machine that is used for a real one, if none is named.
 const REAL: &str = "laptop-2020s";
 
-/// Machine that is used for an emulated one. Its costs are for one CPU; if several take turns,
+/// Machine that is used for an emulated one. Its costs are for one CPU. If several CPUs take turns,
 /// times are multiplied by the number of busy CPUs.
 const EMULATED: &str = "emulated-icount";
 
@@ -407,7 +407,7 @@ impl RecordedNoise {
 
     /// Returns other programs' pieces of work in a run. The recording is repeated beyond its
     /// window. Each piece occurs with the probability with which the total equals the share of a
-    /// real run; the real runs take turns.
+    /// real run. The real runs take turns.
     fn pieces(&self, duration_ns: u64, seed: u64) -> Vec<(u32, Vec<(u64, u64)>)> {
         const STREAM: u64 = 0x7265_706c_6179;
         let total_ns = self.total_ns().max(1) as f64;

@@ -1,5 +1,5 @@
 //! The comparison as text for people: a table for each placement, totals with the ceiling, and the
-//! demands on the model. The same as Markdown, and every figure as CSV.
+//! demands on the model. The same text as Markdown, and every figure as CSV.
 
 use super::judge::{ComparedFigure, Metric, PlacesRow, Verdict};
 use super::verdict::Check;

@@ -1,8 +1,8 @@
 //! Real kernels as witnesses: measurements on Linux 6.18 next to their simulation.
 //!
-//! `live/` has some of the measurements, compressed: workloads on a real machine of 2 CPUs (`live`,
-//! where the share of other programs is usually below 2 %), and on an emulated one (`vm`, without
-//! noise). These tests hold the statements of `docs/live.md` about the model, and check that the
+//! `live/` contains some of the measurements, compressed: workloads on a real machine of 2 CPUs
+//! (`live`, where the share of other programs is usually below 2 %), and on an emulated one (`vm`,
+//! without noise). These tests check the statements of `docs/live.md` about the model, and that the
 //! comparison detects another kernel.
 
 use schedlab_compare::judge::Metric;

@@ -48,7 +48,7 @@ pub enum Command<'a> {
         quota: Quota,
     },
     /// Writes a group's `cpu.idle`: whether the whole group counts as `SCHED_IDLE` (weight 3) among
-    /// its siblings. When it is cleared the group has the default weight, 1024.
+    /// its siblings. When the flag is cleared, the group has the default weight, 1024.
     SetIdle {
         /// The group.
         group: GroupId,
@@ -91,7 +91,7 @@ pub enum Reply {
     Group(GroupId),
 }
 
-/// Reason for which a [`Command`] is not carried out. Nothing has changed then.
+/// Reason for which a [`Command`] is not carried out. A refused command changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ControlError {
@@ -161,7 +161,7 @@ pub trait Administer: Scheduler {
     /// Executes [`Command::CreateGroup`].
     ///
     /// # Errors
-    /// If the release has no task groups, or does not nest them so deeply.
+    /// If the release has no task groups, or does not support such deep nesting.
     fn group_new(
         &mut self,
         platform: &mut Platform,

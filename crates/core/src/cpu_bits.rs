@@ -92,7 +92,7 @@ impl CpuBits {
     }
 }
 
-/// Panics: the scheduler named a CPU that the machine does not have.
+/// Panics because the scheduler named a CPU that the machine does not have.
 #[cold]
 fn no_such_cpu(cpu: CpuId) -> ! {
     panic!("the scheduler named CPU {}, which the machine does not have", cpu.0)

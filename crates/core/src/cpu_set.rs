@@ -88,7 +88,7 @@ impl CpuSet {
 }
 
 impl PartialEq for CpuSet {
-    /// Two sets are equal if they have the same members; [`CpuSet::All`] is equal only to itself.
+    /// Whether two sets have the same members. [`CpuSet::All`] is equal only to itself.
     fn eq(&self, other: &CpuSet) -> bool {
         match (self, other) {
             (CpuSet::All, CpuSet::All) => true,

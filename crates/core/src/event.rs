@@ -97,7 +97,7 @@ pub enum Event<'a> {
         /// The task.
         task: TaskId,
     },
-    /// A CPU switches from one task to another; the two differ.
+    /// A CPU switches from one task to another. The two differ.
     Switched {
         /// The CPU.
         cpu: CpuId,
@@ -215,8 +215,8 @@ impl Event<'_> {
 /// Receives the events of a run. An observer is part of the machine's type, so an event that it
 /// ignores costs nothing.
 ///
-/// A pair of observers is an observer. `()` observes nothing. A `&mut dyn Observer` is an observer
-/// too, for callers that choose at run time.
+/// A pair of observers is an observer. `()` observes nothing. A `&mut dyn Observer` is also an
+/// observer, for callers that choose at run time.
 pub trait Observer {
     /// Receives `event`, which happens at `now_ns`.
     fn on(&mut self, now_ns: u64, event: Event<'_>);

@@ -98,7 +98,7 @@ impl<I: TypedIndex, T> IndexVec<I, T> {
         self.rows.is_empty()
     }
 
-    /// Resizes it to `len` rows; `make` makes the new rows.
+    /// Resizes the vector to `len` rows. `make` makes the new rows.
     pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) {
         self.rows.resize_with(len, make);
     }

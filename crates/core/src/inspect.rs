@@ -36,7 +36,7 @@ pub struct Load {
     pub nice_min: i32,
 }
 
-/// Queries about a scheduler. Each has a default answer; `()` gives the defaults.
+/// Queries about a scheduler. Each has a default answer. `()` gives the defaults.
 pub trait Inspect {
     /// Returns all tunables with their current values.
     fn tunables(&self) -> Vec<Tunable> {
@@ -95,13 +95,13 @@ pub trait Inspect {
         None
     }
 
-    /// Remarks that a reader of the run's report should know.
+    /// Returns remarks that a reader of the run's report should know.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
 
     /// Checks its own data structures for consistency: counts against lists, trees against their
-    /// order. Slow; for tests and the stress driver.
+    /// order. The check is slow, and meant for tests and the stress driver.
     ///
     /// # Errors
     /// A description of the inconsistency.

@@ -88,14 +88,14 @@ impl Waker {
     }
 }
 
-/// How a running task stops being runnable.
+/// Reason for which a running task stops being runnable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockReason {
     /// `TASK_INTERRUPTIBLE`: an ordinary sleep.
     Interruptible,
     /// `TASK_INTERRUPTIBLE` in `futex(2)`: a wait for a lock, a condition and the like. The machine
     /// reports it to observers as [`Interruptible`](BlockReason::Interruptible). Only schedulers
-    /// that treat such waits in their own way tell them apart.
+    /// that treat such waits specially distinguish them.
     Futex,
     /// `TASK_UNINTERRUPTIBLE`: a wait for a disk or similar.
     Uninterruptible,
@@ -124,20 +124,20 @@ pub struct GroupStats {
     pub burst_ns: u64,
 }
 
-/// A process scheduler: what one kernel release does.
+/// A process scheduler: the behaviour of one kernel release.
 ///
 /// All hooks may read the clock of the [`Platform`] and give orders to it. Unless stated otherwise,
 /// a hook that makes a reschedule necessary requests it with [`Platform::resched`], and a hook that
 /// makes a decision names the rule with [`Platform::because`].
 ///
 /// Six hooks are required. The others have defaults for schedulers that have nothing to do there. A
-/// wrapper around another scheduler implements all of them; `clippy::missing_trait_methods`, denied
+/// wrapper around another scheduler implements all of them. `clippy::missing_trait_methods`, denied
 /// on its `impl`, enforces that.
 pub trait Scheduler {
     /// Receives a new task. The scheduler chooses its CPU, queues it and decides about preemption.
     ///
     /// `task` is a number never used before. Numbers follow the order in which tasks are written in
-    /// the workload, so tasks that start late arrive out of order; [`TaskTable`](crate::TaskTable)
+    /// the workload, so tasks that start late arrive out of order. [`TaskTable`](crate::TaskTable)
     /// makes room for them.
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent);
 
@@ -156,7 +156,7 @@ pub trait Scheduler {
     /// Reschedules `cpu`: puts the current task back and picks the next. `None`: there is nothing
     /// to run and the CPU idles.
     ///
-    /// The request of `cpu` has been cleared before the call; if it is set when the call returns,
+    /// The request of `cpu` has been cleared before the call. If it is set when the call returns,
     /// `cpu` reschedules again in the next round.
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId>;
 
@@ -249,7 +249,7 @@ pub trait Scheduler {
         Err(command.unsupported())
     }
 
-    /// Queries about it. By default every query gets its default answer.
+    /// Returns the queries about it. By default every query gets its default answer.
     fn inspect(&self) -> &dyn Inspect {
         &()
     }

@@ -7,9 +7,9 @@
 //! Where to look:
 //!
 //! * [`interface`]: the [`Scheduler`] trait and the types that its hooks receive. Start here.
-//! * [`control`]: groups, tunables and CPU hotplug as one command; [`errno`]: why a command is
+//! * [`control`]: groups, tunables and CPU hotplug as one command. [`errno`]: why a command is
 //!   refused.
-//! * [`inspect`]: queries about a scheduler; [`reason`]: the rules and grounds of its decisions.
+//! * [`inspect`]: queries about a scheduler. [`reason`]: the rules and grounds of its decisions.
 //! * [`event`]: everything that happens in a run, and the trait of its observers.
 //! * [`platform`]: the services of the machine that a scheduler uses: the clock, reschedules,
 //!   timers.

@@ -273,8 +273,8 @@ impl Platform {
         self.accounts.as_deref().unwrap_or_default()
     }
 
-    /// For the driver of a scheduler: whether there may be anything to carry out or to report since
-    /// the last call. The driver then drains [`timer_orders`](Platform::timer_orders),
+    /// For the driver of a scheduler: returns whether there may be anything to carry out or to
+    /// report since the last call. The driver then drains [`timer_orders`](Platform::timer_orders),
     /// [`migrations`](Platform::migrations), [`refusals`](Platform::refusals) and
     /// [`take_accounts`](Platform::take_accounts).
     #[inline]
@@ -319,7 +319,8 @@ impl Platform {
         self.softirqs.get_or_insert_with(|| CpuBits::new(self.cpus));
     }
 
-    /// For the driver of a scheduler: whether the softirq of `cpu` has been raised and has not run.
+    /// For the driver of a scheduler: returns whether the softirq of `cpu` has been raised and has
+    /// not run.
     #[inline]
     pub fn softirq_pending(&self, cpu: CpuId) -> bool {
         self.softirqs.as_ref().is_some_and(|softirqs| softirqs.contains(cpu))

@@ -27,13 +27,13 @@ impl Rule {
 /// Kind of decision that a scheduler makes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Question {
-    /// Which task a CPU runs next.
+    /// The task that a CPU runs next.
     Pick,
     /// Whether a task that became runnable, or whose attributes changed, preempts the current one.
     Preempt,
-    /// On which CPU's runqueue a new or woken task is put.
+    /// The CPU on whose runqueue a new or woken task is put.
     SelectCpu,
-    /// Why a task moves from one CPU's runqueue to another's.
+    /// The reason why a task moves from one CPU's runqueue to another's.
     Migrate,
 }
 
@@ -127,7 +127,7 @@ pub struct Term {
 pub enum Who {
     /// A task.
     Task(TaskId),
-    /// A task group; the choice continues within it.
+    /// A task group. The choice continues within it.
     Group(GroupId),
     /// A kernel thread, e.g. `migration`.
     Kernel(&'static str),
@@ -177,8 +177,9 @@ impl Evidence {
         self
     }
 
-    /// Returns the choice that follows from the candidates' ranks: the best member of the root; if
-    /// that is a group, the best member of it; and so on. `None` if there are no candidates.
+    /// Returns the choice that follows from the candidates' ranks: the best member of the root, or
+    /// if that is a group, the best member of that group, and so on. `None` if there are no
+    /// candidates.
     ///
     /// # Errors
     /// The group in which two candidates share the smallest rank, or the chosen group that has no

@@ -32,7 +32,7 @@ impl BuildConfig {
 /// Builds a scheduler from what was loaded.
 pub type Loader = dyn Fn(&BuildConfig) -> Result<Box<dyn Scheduler>, String> + Send + Sync;
 
-/// How a scheduler is built.
+/// The way in which a scheduler is built.
 #[derive(Clone)]
 pub enum Build {
     /// By a function of the program, which cannot fail.
@@ -145,8 +145,8 @@ impl Release {
     /// Builds a scheduler of this release.
     ///
     /// # Errors
-    /// What was loaded cannot be used on this machine: the message names the file and what is
-    /// wrong.
+    /// If the loaded scheduler cannot be used on this machine. The message names the file and what
+    /// is wrong.
     pub fn build(&self, config: &BuildConfig) -> Result<Box<dyn Scheduler>, String> {
         match &self.build {
             Build::Ordinary(build) => Ok(build(config)),

@@ -124,7 +124,7 @@ pub struct SchedAttr {
     /// Real-time priority, 1 to 99 (99 most urgent); 0 for the other policies.
     pub rt_priority: u32,
     /// `SCHED_DEADLINE`: runtime per period, ns. `SCHED_OTHER` and `SCHED_BATCH` from 6.12 on: the
-    /// requested slice, ns; `0`: the default slice.
+    /// requested slice, ns. `0`: the default slice.
     pub runtime_ns: u64,
     /// `SCHED_DEADLINE`: relative deadline, ns.
     pub deadline_ns: u64,

@@ -1,8 +1,8 @@
 //! Consuming a given amount of CPU time without system calls.
 //!
 //! The thread reads the clock until its time is over, and postpones the end by any time during
-//! which it had no CPU. The kernel reports those times: it records the thread's switches in a ring
-//! buffer of the thread's own ([`SwitchRing`]), and checking for new records is a single load.
+//! which it had no CPU. The kernel reports those times: it records the thread's switches in the
+//! thread's own ring buffer ([`SwitchRing`]), and checking for new records is a single load.
 //! Without a ring, a gap between two readings that is longer than a tick's counts as time without a
 //! CPU.
 //!

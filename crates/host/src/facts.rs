@@ -1,5 +1,5 @@
 //! Facts about the host: kernel, tick rate, topology, settings, sources of disturbance. They are
-//! read from files; every reader takes a root directory, so that tests can provide one.
+//! read from files. Every reader takes a root directory, so that tests can provide one.
 
 use crate::sys;
 use flate2::read::GzDecoder;

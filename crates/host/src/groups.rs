@@ -19,7 +19,7 @@ pub const LOAD_SHARES: u64 = 262_144;
 pub const LOAD_WEIGHT: u64 = 10_000;
 /// Time that real-time tasks in the group may use in each second, us.
 const RT_RUNTIME_US: [u64; 4] = [800_000, 500_000, 200_000, 50_000];
-/// Prefix of the directories' names; the process number follows.
+/// Prefix of the directories' names. The process number follows.
 const PREFIX: &str = "schedlab-host-";
 
 /// Version of the hierarchy.

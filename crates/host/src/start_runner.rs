@@ -114,7 +114,7 @@ fn ended(status: ExitStatus) -> String {
 pub fn this_program(arguments: impl IntoIterator<Item = OsString>) -> Result<Runner, String> {
     let program = std::env::current_exe()
         .map_err(|error| format!("the file of this program cannot be found: {error}"))?;
-    // The file may have been replaced since; the running program still exists.
+    // The file may have been replaced since. The running program still exists.
     let program =
         if program.exists() { program } else { Path::new("/proc/self/exe").to_path_buf() };
     Ok(Runner { program, arguments: arguments.into_iter().collect() })

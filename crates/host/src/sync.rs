@@ -60,7 +60,7 @@ impl Gate {
     /// Opens the gate for threads that wait and threads that arrive later.
     pub fn open(&self) {
         self.open.store(1, Ordering::Release);
-        // The largest number that the kernel accepts; it is no error if no thread waits.
+        // The largest number that the kernel accepts. It is no error if no thread waits.
         let _ = futex::wake(&self.open, futex::Flags::PRIVATE, i32::MAX as u32);
     }
 
@@ -102,8 +102,8 @@ pub fn locked<T>(guarded: &Guarded<T>) -> MutexGuard<'_, T> {
     guarded.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the urgency of a waiter for a mutex; smaller is more urgent. Deadline tasks by relative
-/// deadline, real-time tasks by priority, all others equally.
+/// Returns the urgency of a waiter for a mutex; smaller is more urgent. Deadline tasks are ordered
+/// by relative deadline, real-time tasks by priority; all others are equal.
 fn urgency(attr: &SchedAttr) -> u64 {
     match attr.policy {
         Policy::Deadline => attr.deadline_ns.min((1 << 63) - 1),
@@ -335,7 +335,7 @@ impl Suspended {
     }
 }
 
-/// A periodic timer. Each expiry is one period after the last; the first one is a period after the
+/// A periodic timer. Each expiry is one period after the last. The first one is a period after the
 /// start of the thread that uses the timer first. A missed expiry moves to the present, unless the
 /// use is `absolute`.
 #[derive(Debug, Default)]

@@ -145,7 +145,7 @@ impl Shared {
 pub enum Begins {
     /// It is ready before the run, and wakes at the script's delay.
     Asleep,
-    /// It begins at once; this is the time of the clock, ns.
+    /// It begins at once. This is the time of the clock, ns.
     Now(u64),
     /// It begins after a sleep until this time, ns.
     At(u64),
@@ -180,7 +180,7 @@ pub fn spawn(shared: &Arc<Shared>, script: u32, begins: Begins) -> Result<(), St
         locked(&inner.records_done).push((number, record));
         drop(is_over);
     });
-    // The thread ends by itself; the run waits for all threads.
+    // The thread ends by itself. The run waits for all threads.
     made.map(drop).map_err(|error| {
         shared.alive.fetch_sub(1, Ordering::AcqRel);
         format!("thread `{name}` cannot be created: {error}")
@@ -402,7 +402,7 @@ impl Thread {
 
     fn set_attr(&mut self, attr: u32) -> Step {
         let wanted: SchedAttr = self.shared.scripts.attrs[attr as usize];
-        // A forked thread sets its own attributes; without this flag, deadline tasks may not fork.
+        // A forked thread sets its own attributes. Without this flag, deadline tasks may not fork.
         let script = &self.shared.scripts.scripts[self.script as usize];
         let forks = script.code.iter().any(|instr| matches!(instr, Instr::Fork { .. }));
         sys::set_attr(&wanted, forks).map_err(|error| {

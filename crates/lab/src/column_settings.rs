@@ -196,8 +196,8 @@ impl fmt::Display for LeftOut {
 pub(crate) type Settings = Vec<(String, i64)>;
 
 /// Returns the settings of each scheduler, and notes about schedulers that lack a tunable. Settings
-/// of all come first, where the scheduler has such a tunable; settings of its own follow, which it
-/// has (see [`columns`]).
+/// of all schedulers come first, where the scheduler has such a tunable. Its own settings follow,
+/// all of which it has (see [`columns`]).
 ///
 /// # Errors
 /// No scheduler has a tunable of that name.

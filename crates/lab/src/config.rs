@@ -92,7 +92,7 @@ impl RunConfig {
         build
     }
 
-    /// Tunables of `choice` on this machine. A scheduler that cannot be built for it has none; a
+    /// Tunables of `choice` on this machine. A scheduler that cannot be built for it has none. A
     /// run reports the reason.
     pub fn tunables_of(&self, choice: &Choice) -> Vec<Tunable> {
         let tunables = || {

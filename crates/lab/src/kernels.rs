@@ -1,8 +1,8 @@
 //! Kernels by the names that people know: distributions, and releases as `uname -r` prints them.
 //!
 //! A name selects the scheduler of the kernel's release, or of the nearest release that is
-//! implemented, with the HZ and the preemption model of the distribution. What is known of
-//! backports, and what is not, is stated with it.
+//! implemented, with the HZ and the preemption model of the distribution. The known and unknown
+//! facts about backports are stated with it.
 //!
 //! The series, HZ and preemption models of the distributions are recollected, not read from their
 //! packages. `-s host` reads them from the running machine.

@@ -1,7 +1,7 @@
 //! A run that can be viewed at any time, in both directions: [`Player`].
 //!
 //! The run is simulated up to the moment that is viewed, and its last part is kept on a [`Film`] in
-//! bounded memory. To view earlier times, the run is repeated up to there; it is the same run.
+//! bounded memory. To view earlier times, the run is repeated up to there. It is the same run.
 
 use crate::error::Error;
 use crate::plan::{Contender, Prepared};

@@ -1,4 +1,4 @@
-//! Syntax of schedulers' names: a name, and behind it settings of that scheduler alone.
+//! Syntax of schedulers' names: a name, followed by settings of that scheduler alone.
 
 use crate::error::UnknownScheduler;
 use crate::scx::spec;

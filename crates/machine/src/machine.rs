@@ -61,7 +61,7 @@ pub struct Machine<S, W, O> {
     tasks: Vec<Task>,
     /// Rows of the same tasks.
     settings: Vec<Settings>,
-    /// Task that each CPU runs; `None`: the CPU idles.
+    /// Task that each CPU runs. `None`: the CPU idles.
     current: Vec<Option<TaskId>>,
     /// Times at which the current tasks of the CPUs finish their work.
     completions: SlotQueue,
@@ -169,7 +169,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Makes ticks fall at the recorded `times` of another machine (ns and CPU). To be called
+    /// Makes ticks fall at the recorded `times` of another machine (ns and CPU). It must be called
     /// before the first run.
     pub fn tick_as_recorded(&mut self, times: Vec<(u64, CpuId)>) {
         self.ticks = Ticks::recorded(times, self.platform.hz());
@@ -220,7 +220,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.current.len()
     }
 
-    /// Returns the task that `cpu` runs; `None`: it idles.
+    /// Returns the task that `cpu` runs. `None`: it idles.
     pub fn current(&self, cpu: CpuId) -> Option<TaskId> {
         self.current[cpu.index()]
     }

@@ -46,7 +46,7 @@ impl Ticks {
         ticks
     }
 
-    /// Moves the first tick to `phase_ns`, which is below 1/HZ; later ticks follow 1/HZ seconds
+    /// Moves the first tick to `phase_ns`, which is below 1/HZ. Later ticks follow 1/HZ seconds
     /// apart. `0` changes nothing.
     pub fn in_phase(mut self, phase_ns: u64) -> Ticks {
         let period_ns = SECOND_NS / self.hz;

@@ -16,8 +16,7 @@ pub enum Op {
         ns: u64,
     },
     /// Compute until the given time, however much CPU time that takes. A task that has no CPU at
-    /// that time finishes as soon as it has one. A time that is not in the future is no work at
-    /// all.
+    /// that time finishes as soon as it has one. A time that is not in the future means no work.
     RunUntil {
         /// The time, ns.
         until_ns: u64,
@@ -28,8 +27,8 @@ pub enum Op {
         /// Task to kill.
         task: TaskId,
     },
-    /// Sleep until the given time, unless woken earlier. A time that is not in the future is no
-    /// sleep at all.
+    /// Sleep until the given time, unless woken earlier. A time that is not in the future means no
+    /// sleep.
     Sleep {
         /// Time at which to wake, ns.
         until_ns: u64,
@@ -117,16 +116,16 @@ pub trait Workload {
     fn next(&mut self, now_ns: u64, task: TaskId, cpu: CpuId) -> Result<Op, Self::Error>;
 
     /// Takes the next operation of `task` if it is a plain run, and returns its length in ns.
-    /// Called when a task without work gets a CPU. This only saves the machine a detour and must
-    /// have no other effect.
+    /// Called when a task without work gets a CPU. This only saves the machine an extra step and
+    /// must have no other effect.
     fn take_run(&mut self, now_ns: u64, task: TaskId) -> Option<u64> {
         let _ = (now_ns, task);
         None
     }
 
     /// Called when the sleep of `task` is over or `task` is about to start. In some golden
-    /// schedules programs act at this point, before they are queued. The machine performs the
-    /// returned operation and calls again. Allowed are [`Op::SetAttr`], [`Op::SetAffinity`] and
+    /// schedules programs act here, before they are queued. The machine performs the returned
+    /// operation and calls again. Allowed are [`Op::SetAttr`], [`Op::SetAffinity`] and
     /// [`Op::SetGroup`] on the task itself, and [`Op::Exit`]. `None`: wake the task.
     fn before_wake(&mut self, now_ns: u64, task: TaskId) -> Option<Op> {
         let _ = (now_ns, task);
@@ -177,7 +176,7 @@ pub trait Workload {
     }
 
     /// Returns the CPU time that `task`, which is about to start or wake, will use before it
-    /// blocks, ns; [`u64::MAX`]: it never blocks. `None`: its program cannot know. Called only for
+    /// blocks, ns. [`u64::MAX`]: it never blocks. `None`: its program cannot know. Called only for
     /// schedulers that know coming bursts.
     fn burst_ns(&self, task: TaskId) -> Option<u64> {
         let _ = task;

@@ -276,8 +276,8 @@ fn ticks_take_their_time_from_whoever_runs() {
     let set = [("tick", 10_000.0), ("interrupt", 5_000.0)];
     let mut machine = machine(release("o_1"), 1, 100, script, Some(setup(1, &set)));
     assert_eq!(machine.run(2 * SECOND), Ok(RunEnd::AllEnded));
-    // 100 ticks fall in the first second. The hundredth falls on its end; 1.5 ms of work are left
-    // after it, without another tick.
+    // 100 ticks fall in the first second. The hundredth falls on its end. After it 1.5 ms of work
+    // are left, without another tick.
     assert_eq!(machine.now_ns(), SECOND + 100 * 15 * US);
     assert_eq!(
         machine.overheads().expect("the machine is modelled").ns(Overhead::Tick),
@@ -285,8 +285,8 @@ fn ticks_take_their_time_from_whoever_runs() {
     );
 }
 
-/// Returns when two tasks, each bound to a CPU and woken at the same time by the timer of its CPU,
-/// take their next operation.
+/// Returns the times at which two tasks, each bound to a CPU and woken at the same time by the
+/// timer of its CPU, take their next operation.
 fn two_woken(spec: &str, set: &[(&str, f64)]) -> [u64; 2] {
     let task =
         |cpu| (CpuSet::from_cpus([CpuId(cpu)]), 0, vec![Do::SleepUntil(15 * MS + 1), Do::Wake(9)]);
@@ -330,7 +330,7 @@ fn of_those_that_wait_for_the_one_lock_who_has_waited_longest_is_next() {
     let long = || vec![Do::Run(100 * US)];
     let machine = searched(vec![vec![Do::Run(US), Do::Block], long(), long()]);
     let scripts = machine.workload();
-    // CPU 0 searches until 3 us, CPU 1 until 6. CPU 0 requests the lock again at 4; CPU 2 has
+    // CPU 0 searches until 3 us, CPU 1 until 6. CPU 0 requests the lock again at 4. CPU 2 has
     // waited since 0.
     assert_eq!([0, 1, 2].map(|task| scripts.taken(task, 1)), [4 * US, 106 * US, 109 * US]);
 }
@@ -338,8 +338,8 @@ fn of_those_that_wait_for_the_one_lock_who_has_waited_longest_is_next() {
 #[test]
 fn who_is_woken_before_its_cpu_has_the_lock_does_not_sleep() {
     let sleeper = vec![Do::Run(10 * US), Do::Block, Do::Run(US)];
-    // The three begin at 3, 6 and 9 us. At 12 the third calls to sleep, and searches until 14. At
-    // 13 the first calls to sleep, and spins.
+    // The three begin at 3, 6 and 9 us. At 12 the third begins to sleep, and searches until 14. At
+    // 13 the first begins to sleep, and spins.
     let woken_after = |ns| {
         let waker = vec![Do::Run(ns), Do::Wake(0), Do::Run(100 * US)];
         let machine = searched(vec![sleeper.clone(), waker, vec![Do::Run(3 * US), Do::Block]]);

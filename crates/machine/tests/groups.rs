@@ -89,8 +89,8 @@ fn tasks_use_the_cpus_that_their_group_their_owner_and_the_machine_have() {
             .act(&Action::SetGroup { task: TaskId(2), group: GroupId(3) })
             .expect("the group exists");
         assert_eq!(busy_ms(&mut machine, 4, 3 * SECOND), [1000, 0, 0, 1000], "{name}");
-        // The group's last CPU goes offline: its tasks use its parent's (the root's) until it is
-        // back.
+        // The group's last CPU goes offline: its tasks use its parent's CPUs (the root's) until the
+        // CPU is back.
         machine.act(&Action::Offline(CpuId(3))).expect("other CPUs are online");
         let busy = busy_ms(&mut machine, 3, 4 * SECOND);
         assert!(busy[1] + busy[2] > 900, "{name}: {busy:?}");

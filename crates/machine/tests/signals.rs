@@ -94,7 +94,8 @@ fn a_sleeper_is_woken_to_stop_and_goes_back_to_the_rest_of_its_sleep() {
         );
         let last = *machine.observer().switches.last().unwrap();
         assert_eq!(last, (102 * MS, 0, None), "{name}");
-        // Its next sleep ends at 202 ms, while it is stopped, so it does not return to it.
+        // Its next sleep ends at 202 ms, while the task is stopped, so the task does not return to
+        // that sleep.
         machine.act(&Action::Stop(A)).unwrap();
         machine.run_to(300 * MS).unwrap();
         assert_eq!(machine.observer().ran(0, 300 * MS), 2 * MS, "{name}");

@@ -85,11 +85,11 @@ pub enum Scope {
     Run,
     /// One CPU; argument: its number.
     Cpu,
-    /// The tasks of one key together; argument: the key. `*` means all tasks.
+    /// The tasks of one key together. Argument: the key. `*` means all tasks.
     Key,
-    /// The tasks of two keys, one over the other; arguments: two keys.
+    /// The tasks of two keys, one divided by the other. Arguments: two keys.
     KeyPair,
-    /// A control group with all its descendants; argument: its path.
+    /// A control group with all its descendants. Argument: its path.
     Group,
     /// One task.
     Task,
@@ -222,7 +222,7 @@ impl Statistic {
 /// A word of paper files for a metric.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PaperWord {
-    /// The word; followed by a second one for a kind of kernel time.
+    /// The word, followed by a second one for a kind of kernel time.
     pub word: &'static str,
     /// Unit of its values in paper files; empty for pure numbers.
     pub unit: &'static str,
@@ -245,16 +245,17 @@ pub struct Metric {
     pub scope: Scope,
     /// Definition, as a formula in words.
     pub definition: &'static str,
-    /// Interpretation, and names elsewhere; empty where the definition is enough.
+    /// Interpretation, and names elsewhere. Empty where the definition is enough.
     pub help: &'static str,
-    /// Whether it is a distribution. Then each [`Statistic`] is a metric, and it is none itself.
+    /// Whether it is a distribution. Then each [`Statistic`] is a metric, and the distribution
+    /// itself is not.
     pub distribution: bool,
-    /// Field of a run in the JSON document, `[]` for each entry of a list; empty: none. Of a
+    /// Field of a run in the JSON document, `[]` for each entry of a list. Empty: none. Of a
     /// distribution: the object whose fields are its statistics.
     pub json: &'static str,
     /// Word of paper files.
     pub paper: Option<PaperWord>,
-    /// Worked example (of a distribution: of its values); empty where the definition needs none.
+    /// Worked example (of a distribution: of its values). Empty where the definition needs none.
     pub example: &'static str,
 }
 
@@ -263,7 +264,7 @@ pub struct Metric {
 pub struct Named {
     /// The metric.
     pub metric: &'static Metric,
-    /// Statistic of a distribution; `None` if it is no distribution.
+    /// Statistic of a distribution. `None` if it is no distribution.
     pub statistic: Option<Statistic>,
 }
 
@@ -444,8 +445,8 @@ impl Metric {
 }
 
 impl Metric {
-    /// Returns where it appears, and under which name: `JSON ...; table, CSV; papers ...`. Empty if
-    /// it is available in programs only.
+    /// Returns the places where it appears, with its names there: `JSON ...; table, CSV; papers
+    /// ...`. Empty if it is available in programs only.
     pub fn places(&self) -> String {
         let mut places = vec![];
         if !self.json.is_empty() {

@@ -72,8 +72,8 @@ impl Weights {
         Weights { by_nice: by_nice.map(u64::from), idle: u64::from(idle) }
     }
 
-    /// Returns the weight of a task with these attributes, at least 1; `None` if it is outside the
-    /// fluid machine.
+    /// Returns the weight of a task with these attributes, at least 1, or `None` if it is outside
+    /// the fluid machine.
     pub fn of(&self, attr: &SchedAttr) -> Option<u64> {
         match attr.policy {
             Policy::Other | Policy::Batch => {
@@ -86,11 +86,11 @@ impl Weights {
     }
 }
 
-/// Follows the fluid machine; an observer. Its figures are complete once the run is finished.
+/// An observer that follows the fluid machine. Its figures are complete once the run is finished.
 #[derive(Clone, Debug)]
 pub struct Fairness {
     weights: Weights,
-    /// Machine that serves the tasks that are runnable on the real one.
+    /// Machine that serves the tasks that are runnable on the real machine.
     fluid: FluidMachine,
     /// Machine with the same bursts.
     bursts: Bursts,
@@ -105,7 +105,8 @@ struct Account {
     group: u32,
     known: bool,
     runnable: bool,
-    /// Service that it would have got, 2^-56 ns. While it is runnable, less its class's service.
+    /// Service that the task would have got, 2^-56 ns. While it is runnable, its class's service is
+    /// subtracted.
     share: i128,
     /// CPU time as an ordinary task, up to its last switch, ns.
     cpu_ns: u64,
@@ -139,15 +140,15 @@ pub struct TaskFairness {
 /// Fairness of a whole run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FairnessReport {
-    /// Jain's index over CPU time / what the fluid machine would have given. It credits a task that
-    /// slept with no more than it asked for. `None` if no ordinary task was ever runnable.
+    /// Jain's index over CPU time / what the fluid machine would have given. A task that slept is
+    /// credited with no more than it asked for. `None` if no ordinary task was ever runnable.
     pub jain_by_share: Option<f64>,
     /// Jain's index over CPU time / weight (in groups: its part of the machine if all tasks of the
     /// run were always runnable). A task that slept counts as one that was given little. `None` if
     /// no ordinary task had CPU time.
     pub jain_by_weight: Option<f64>,
     /// Jain's index over min(1, CPU time / what was due) of the tasks that were runnable for any
-    /// time; 1 where nothing was due. `None` if there are none.
+    /// time. 1 where nothing was due. `None` if there are none.
     pub jain_backlogged: Option<f64>,
     /// Largest |lag| of any task at any time, ns.
     pub lag_max_ns: u64,
@@ -219,7 +220,7 @@ impl Fairness {
         self.fluid.remove(class);
     }
 
-    /// Returns what the fluid machine has given `task` up to `now_ns`, 2^-56 ns.
+    /// Returns the time that the fluid machine has given `task` up to `now_ns`, 2^-56 ns.
     fn share_of(&mut self, now_ns: u64, task: TaskId) -> i128 {
         self.fluid.refresh_rates();
         let account = &self.tasks[task];
@@ -297,7 +298,7 @@ impl Fairness {
         }
     }
 
-    /// Returns the figures of `task`; `None` if it was never an ordinary task.
+    /// Returns the figures of `task`, or `None` if it was never an ordinary task.
     pub fn task(&self, task: TaskId) -> Option<TaskFairness> {
         if task.index() >= self.tasks.len() {
             return None;
@@ -316,8 +317,8 @@ impl Fairness {
         })
     }
 
-    /// Returns what `task` is owed now, ns; negative: it is ahead. `now_ns` is not before the last
-    /// event. `None` if it has no lag, or is not runnable.
+    /// Returns the time that `task` is owed now, ns. Negative: it is ahead. `now_ns` is not before
+    /// the last event. `None` if it has no lag, or is not runnable.
     pub fn lag_ns(&mut self, now_ns: u64, task: TaskId) -> Option<i64> {
         let account = (task.index() < self.tasks.len()).then(|| &self.tasks[task])?;
         account.class.filter(|_| account.runnable)?;
@@ -372,7 +373,7 @@ impl Fairness {
     }
 }
 
-/// Returns the largest figure with its task, the first among equals; `None` if all are 0.
+/// Returns the largest figure with its task, the first among equals, or `None` if all are 0.
 fn first_largest(figures: impl Iterator<Item = (u64, TaskId)>) -> Option<(u64, TaskId)> {
     figures
         .filter(|&(figure, _)| figure > 0)
@@ -678,7 +679,7 @@ mod tests {
             .on(100, Event::AttrChanged { task: a, attr: &SchedAttr::realtime(Policy::Fifo, 1) });
         fairness.on(300, Event::AttrChanged { task: a, attr: &SchedAttr::nice(0) });
         fairness.on(400, Event::Finished);
-        // Shared 0..100 and 300..400; in between the real-time task had the whole machine.
+        // Shared 0..100 and 300..400. In between, the real-time task had the whole machine.
         let (a, b) = (fairness.task(a).unwrap(), fairness.task(TaskId(1)).unwrap());
         assert_eq!((a.cpu_ns, a.share_ns), (200, 100));
         assert_eq!((b.cpu_ns, b.share_ns), (0, 100));

@@ -78,7 +78,7 @@ impl Film {
         &self.now
     }
 
-    /// Returns the names of tasks, by number; empty for tasks that have not appeared.
+    /// Returns the names of tasks, by number. Names of tasks that have not appeared are empty.
     pub fn names(&self) -> &TaskTable<String> {
         &self.names
     }
@@ -103,7 +103,7 @@ impl Film {
         self.pieces.partition_point(begins).saturating_sub(1)
     }
 
-    /// Returns the scene after all events at `at_ns`; `None`: the film no longer holds that time.
+    /// Returns the scene after all events at `at_ns`. `None`: the film no longer holds that time.
     pub fn scene(&self, at_ns: u64) -> Option<Scene> {
         if at_ns < self.from_ns() {
             return None;

@@ -19,8 +19,8 @@ pub struct GroupUsage {
 }
 
 impl GroupUsage {
-    /// Creates a counter for `cpus` CPUs. `parents`: the parent of each group, from group 1;
-    /// parents have lower numbers.
+    /// Creates a counter for `cpus` CPUs. `parents`: the parent of each group, from group 1.
+    /// Parents have lower numbers.
     pub fn new(cpus: u32, parents: Vec<GroupId>) -> GroupUsage {
         let cpus = cpus as usize;
         GroupUsage {

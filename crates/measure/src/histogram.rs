@@ -80,7 +80,7 @@ impl Histogram {
     }
 }
 
-/// Returns the rank of a percentile among `count` values, from 1; `None` if there are none.
+/// Returns the rank of a percentile among `count` values, from 1, or `None` if there are none.
 pub fn nearest_rank(numerator: u64, denominator: u64, count: u64) -> Option<u64> {
     debug_assert!(denominator > 0 && numerator <= denominator);
     if count == 0 {
@@ -136,7 +136,7 @@ fn upper_end(bucket: usize) -> u64 {
     }
 }
 
-/// Count, sum, sum of squares and extremes of values; all exact integers.
+/// Count, sum, sum of squares and extremes of values, all exact integers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moments {
     /// Number of values.

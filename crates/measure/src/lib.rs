@@ -11,7 +11,7 @@
 //! * [`slices`]: which task ran where and when.
 //! * [`spans`]: which task was runnable when.
 //! * [`history`]: a run prepared for display, and sums over time, in bounded memory.
-//! * [`scene`]: the state of CPUs and tasks at a moment; [`film`]: the last part of a run, with
+//! * [`scene`]: the state of CPUs and tasks at a moment. [`film`]: the last part of a run, with
 //!   access to every moment.
 //! * [`groups`]: CPU time of control groups.
 //! * [`refusals`]: requests of tasks that were refused.

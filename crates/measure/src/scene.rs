@@ -148,7 +148,7 @@ impl TaskSnapshot {
 /// State of a CPU at a moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuSnapshot {
-    /// Running task; `None`: it idles.
+    /// Running task. `None`: it idles.
     pub current: Option<TaskId>,
     /// Time since which it runs, ns.
     pub since_ns: u64,
@@ -219,11 +219,11 @@ pub enum Note {
     Switched {
         /// CPU.
         cpu: CpuId,
-        /// Previous task; `None`: the CPU was idle.
+        /// Previous task. `None`: the CPU was idle.
         prev: Option<TaskId>,
         /// Whether `prev` is still runnable.
         prev_runnable: bool,
-        /// Next task; `None`: the CPU idles.
+        /// Next task. `None`: the CPU idles.
         next: Option<TaskId>,
         /// Rule by which `next` was picked.
         why: Rule,

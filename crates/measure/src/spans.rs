@@ -23,7 +23,7 @@ pub struct SpanRecorder {
     /// Whether there were more spans than allowed.
     is_over: bool,
     spans: Vec<Span>,
-    /// By task: time since which it has been runnable; `None`: it is not runnable.
+    /// By task: time since which it has been runnable. `None`: it is not runnable.
     since: TaskTable<Option<u64>>,
 }
 

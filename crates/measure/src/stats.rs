@@ -79,7 +79,7 @@ pub struct TaskStats {
     pub wait_ns: u64,
     /// Longest single wait, ns. A wait that was not over when the run ended counts up to then.
     pub wait_max_ns: u64,
-    /// Length of a wait that was not over when the run ended, ns; `0`: it was not waiting.
+    /// Length of a wait that was not over when the run ended, ns. `0`: it was not waiting.
     pub wait_open_ns: u64,
     /// Time asleep or stopped, ns.
     pub blocked_ns: u64,
@@ -135,12 +135,12 @@ enum State {
 }
 
 impl TaskStats {
-    /// Returns the time from start to end, ns; `None` if it has not ended.
+    /// Returns the time from start to end, ns, or `None` if it has not ended.
     pub fn turnaround_ns(&self) -> Option<u64> {
         Some(self.end_ns? - self.start_ns?)
     }
 
-    /// Returns the time from start to its first time on a CPU, ns; `None` if it never had one.
+    /// Returns the time from start to its first time on a CPU, ns, or `None` if it never had one.
     pub fn start_latency_ns(&self) -> Option<u64> {
         Some(self.first_run_ns? - self.start_ns?)
     }
@@ -190,7 +190,7 @@ pub struct KeyStats {
     pub histogram: Option<Histogram>,
 }
 
-/// Counts everything; an observer. Its figures are complete once the run is finished.
+/// An observer that counts everything. Its figures are complete once the run is finished.
 #[derive(Clone, Debug)]
 pub struct Stats {
     tasks: TaskTable<TaskStats>,
@@ -211,7 +211,7 @@ pub struct Stats {
 
 impl Stats {
     /// Creates an observer of a machine with `cpus` CPUs. `keys[i]` is the key of task i (any small
-    /// number; tasks of one key share a latency histogram). Tasks beyond the end have no key,
+    /// number). Tasks of one key share a latency histogram. Tasks beyond the end have no key,
     /// except that the children of tasks with keys have their parents' keys.
     pub fn new(cpus: u32, keys: &[u32]) -> Stats {
         let mut tasks = TaskTable::new();
@@ -255,7 +255,7 @@ impl Stats {
         self.tasks.iter()
     }
 
-    /// Returns a task; `None` if its number has not appeared.
+    /// Returns a task, or `None` if its number has not appeared.
     pub fn task(&self, task: TaskId) -> Option<&TaskStats> {
         (task.index() < self.tasks.len()).then(|| &self.tasks[task])
     }
@@ -303,7 +303,7 @@ impl Stats {
         &self.slowdown
     }
 
-    /// Returns the wakeup latencies of a task; `None` if it has no separate histogram.
+    /// Returns the wakeup latencies of a task, or `None` if it has no separate histogram.
     pub fn task_latency(&self, task: TaskId) -> Option<&Histogram> {
         self.task_latency.get(task.index())
     }
@@ -315,7 +315,7 @@ impl Stats {
     }
 
     /// Returns the mean idle exit, ns, of the wakeup latencies in the same bucket as this
-    /// percentile of them; `None` if there are no idle exits at all.
+    /// percentile of them, or `None` if there are no idle exits at all.
     pub fn idle_exit_at(&self, numerator: u64, denominator: u64) -> Option<u64> {
         if self.idle_exits_ns.is_empty() {
             return None;
@@ -329,8 +329,8 @@ impl Stats {
         self.end_ns
     }
 
-    /// Records `latency_ns` as the latency of the pending wakeup of `task`; `exit_ns` of it is idle
-    /// exit.
+    /// Records `latency_ns` as the latency of the pending wakeup of `task`, of which `exit_ns` is
+    /// idle exit.
     fn note_latency(&mut self, task: TaskId, latency_ns: u64, exit_ns: u64) {
         let stats = &mut self.tasks[task];
         stats.woken_ns = None;
@@ -434,7 +434,8 @@ impl Stats {
     }
 }
 
-/// Returns the slowdown of a burst beyond 1, in [`SLOWDOWN_PARTS`]; `None` if it had no CPU time.
+/// Returns the slowdown of a burst beyond 1, in [`SLOWDOWN_PARTS`], or `None` if it had no CPU
+/// time.
 #[inline]
 fn excess(cpu_ns: u64, wait_ns: u64) -> Option<u64> {
     match wait_ns.checked_mul(SLOWDOWN_PARTS) {
@@ -732,7 +733,7 @@ mod tests {
         stats.on(10, Event::woken(A, CPU0, IRQ));
         stats.on(10, Event::switched(CPU0, None, false, Some(A)));
         sleep(&mut stats, 12, CPU0);
-        // CPU 0 takes the interrupt, and needs 20 to leave its state; CPU 1, on which the task
+        // CPU 0 receives the interrupt, and needs 20 to leave its state. CPU 1, on which the task
         // runs, needs 30.
         for (cpu, until_ns) in [(CPU0, 120), (CPU1, 130)] {
             stats.on(100, Event::LeavesIdle { cpu, from_ns: 100, until_ns });
@@ -829,7 +830,7 @@ mod tests {
         start(&mut stats, 0, A);
         stats.on(0, Event::switched(CPU0, None, false, Some(A)));
         stats.on(5, Event::switched(CPU0, Some(A), true, None));
-        // To the other queue and back, and it runs where it ran before.
+        // The task moves to the other queue and back, and runs where it ran before.
         stats.on(6, Event::migrated(A, CPU0, CPU1));
         stats.on(7, Event::migrated(A, CPU1, CPU0));
         stats.on(8, Event::switched(CPU0, None, false, Some(A)));

@@ -65,7 +65,7 @@ impl Outcome {
 pub struct Outcomes {
     /// Results of the experiments that could be run and judged.
     pub outcomes: Vec<Outcome>,
-    /// Errors of the others; each names the experiment.
+    /// Errors of the others. Each names the experiment.
     pub failed: Vec<Error>,
 }
 

@@ -41,7 +41,7 @@ impl Distribution {
         self.sorted.first() == self.sorted.last()
     }
 
-    /// Returns the percentage of the numbers below `value`; a number equal to it counts as half
+    /// Returns the percentage of the numbers below `value`. A number equal to it counts as half
     /// below.
     pub fn percentile(&self, value: f64) -> f64 {
         let below = self.sorted.iter().filter(|one| **one < value).count() as f64;

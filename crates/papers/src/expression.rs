@@ -1,7 +1,7 @@
 //! Measured values by name, and the expressions over them in which paper files state demands.
 //!
 //! The language is that of [`schedlab_report::expression`]. A name is what a run's file calls a
-//! value; with a `*` it is the list of all values whose names match, in the order in which they
+//! value. With a `*` it is the list of all values whose names match, in the order in which they
 //! were measured.
 
 use crate::error::Error;

@@ -116,7 +116,7 @@ impl Run {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// Values of names in the texts; there is one simulation for each combination.
+    /// Values of names in the texts. There is one simulation for each combination.
     #[serde(default, rename = "for")]
     pub axes: For,
     /// Values for the reduced form; `false`: the run is left out there.
@@ -152,7 +152,7 @@ pub struct Run {
     /// Costs that differ from the machine's, ns, as `schedlab run --cost` takes them.
     #[serde(default)]
     pub costs: BTreeMap<String, Value>,
-    /// Whether idle CPUs go without ticks; the default is that of the release.
+    /// Whether idle CPUs go without ticks. The default is that of the release.
     pub nohz: Option<Value>,
     /// Ticks per second; a number, or a text with names in it.
     pub hz: Option<Value>,
@@ -161,7 +161,7 @@ pub struct Run {
     pub set: BTreeMap<String, Value>,
     /// Time after which the run is ended, s.
     pub duration_s: Option<Value>,
-    /// Number of runs with different seeds; the values are the means, and `NAME.sd` and `NAME.cv`
+    /// Number of runs with different seeds. The values are the means, and `NAME.sd` and `NAME.cv`
     /// are their spread.
     #[serde(default = "one")]
     pub seeds: u64,
@@ -179,7 +179,7 @@ fn one() -> u64 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Values of names in the texts; there is one target for each combination.
+    /// Values of names in the texts. There is one target for each combination.
     #[serde(default, rename = "for")]
     pub axes: For,
     /// The row's case.
@@ -229,7 +229,7 @@ pub enum Grade {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Criterion {
-    /// Values of names in the texts; there is one criterion for each combination.
+    /// Values of names in the texts. There is one criterion for each combination.
     #[serde(default, rename = "for")]
     pub axes: For,
     /// Weight of the demand.

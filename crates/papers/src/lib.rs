@@ -3,9 +3,9 @@
 //! Each experiment is a file in `papers/` of the project: the runs, the measured values, and the
 //! demands. A [`Catalogue`] reads the files. [`Catalogue::run`] runs the required simulations in
 //! parallel, under all conditions that the documents leave open, and judges the distributions by
-//! the ranges of `targets.csv`. Nothing is adjusted in order to pass: a miss is shown as a miss,
-//! and values that were fitted, follow from a formula, or have nothing to compare with are counted
-//! separately.
+//! the ranges of `targets.csv`. No result is adjusted so that a demand is met: a miss is shown as a
+//! miss, and values that were fitted, follow from a formula, or have nothing to compare with are
+//! counted separately.
 //!
 //! * [`mod@file`]: the format of the files.
 //! * [`axes`]: values that a file lists once for many runs or criteria.

@@ -11,8 +11,8 @@
 //! * A demand is judged again only if one of its values changes, and only what its values need is
 //!   simulated.
 //! * The first step is a **short** form under one condition: a tenth of a storm's messages. The
-//!   factor by which the change alters each value there is assumed to hold under all conditions;
-//!   the demand is judged a second time with the factor squared. If both times the demand then
+//!   factor by which the change alters each value there is assumed to hold under all conditions.
+//!   The demand is judged a second time with the factor squared. If both times the demand then
 //!   holds under all conditions, or under none, and so agrees with its verdict, it is settled.
 //! * Otherwise the whole simulation runs under **one** condition, which represents the others in
 //!   the same way.

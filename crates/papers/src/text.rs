@@ -140,7 +140,7 @@ pub fn conditions(outcome: &Outcome) -> String {
     format!("{count} conditions{fewer}: {}", axes.join("; "))
 }
 
-/// Returns an empty table for the terminal; the columns `numbers` contain numbers.
+/// Returns an empty table for the terminal. The columns `numbers` contain numbers.
 pub(crate) fn table(
     width: u16,
     unicode: bool,

@@ -1,5 +1,5 @@
 //! The published idle power of a machine under a kernel with ticks and one without them. A model is
-//! calibrated on both; its results for other tick rates are predictions.
+//! calibrated on both. Its results for other tick rates are predictions.
 
 use schedlab_lab::RunConfig;
 use schedlab_lab::experiment::Experiment;

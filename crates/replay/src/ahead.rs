@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// time.
 pub const AHEAD_NS: u64 = 10_000_000;
 
-/// Stretch of CPU time: beginning, end, and the task's CPU time before it; ns.
+/// Stretch of CPU time: beginning, end, and the task's CPU time before it, ns.
 type Stretch = (u64, u64, u64);
 
 /// Returns the CPU time that a task has received by `at_ns`.
@@ -33,7 +33,7 @@ struct TaskProgress {
     stretches: Vec<Stretch>,
     running: Option<u64>,
     done_ns: u64,
-    /// Time at which the task went to sleep, and its CPU time until then; ns.
+    /// Time at which the task went to sleep, and its CPU time until then, ns.
     sleeps: Vec<(u64, u64)>,
 }
 
@@ -107,8 +107,8 @@ impl Overtaking {
     }
 }
 
-/// Returns which tasks ran ahead of others in a run of the unchanged workload. `task_of` has the
-/// task of the run by index in [`Workload::tasks`]; `None`: it was never created.
+/// Returns the tasks that ran ahead of others in a run of the unchanged workload. `task_of` has the
+/// task of the run by index in [`Workload::tasks`]. `None`: it was never created.
 pub fn overtaking(
     trace: &Trace,
     workload: &Workload,

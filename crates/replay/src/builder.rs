@@ -275,7 +275,7 @@ impl TraceBuilder {
         let cpu_state = self.cpu_states[cpu as usize];
         let known = self.task_of(task_ref.pid);
         if !cpu_state.is_seen {
-            // It has run since the beginning, unless it was seen somewhere else.
+            // The task has run since the beginning, unless it was seen elsewhere.
             self.cpu_states[cpu as usize] =
                 CpuState { current: Some(task_ref.pid), since_ns: at_ns, is_seen: true };
             match known {
@@ -527,8 +527,8 @@ impl TraceBuilder {
         self.born(task, at_ns);
     }
 
-    /// Finds the parents of tasks that existed before the trace. A parent without an event of its
-    /// own is not in the trace.
+    /// Finds the parents of tasks that existed before the trace. A parent without its own event is
+    /// not in the trace.
     fn find_parents(&mut self) {
         let was_before = |task: &Task| {
             task.incarnation == 0 && matches!(task.origin, Origin::Before | Origin::Gap)

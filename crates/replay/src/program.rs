@@ -37,15 +37,15 @@ pub enum Step {
     Run(u64),
     /// Computes until this much time has passed, ns.
     Runtime(u64),
-    /// Has computed for this long when the trace begins, ns: the step that [`Workload::led`] puts
-    /// first.
+    /// Time for which it has computed when the trace begins, ns: the step that [`Workload::led`]
+    /// puts first.
     Before(u64),
     /// Computes indefinitely.
     Endless,
     /// Sleeps, ns.
     Sleep(u64),
-    /// Sleeps until this long after the previous expiry, ns. The first one counts from the start of
-    /// the task.
+    /// Sleeps until this time after the previous expiry, ns. The first expiry counts from the start
+    /// of the task.
     Timer(u64),
     /// Posts a semaphore.
     Post(u32),
@@ -158,7 +158,7 @@ struct Maker<'a> {
     trace: &'a Trace,
     in_model: &'a [bool],
     tokens: Tokens,
-    /// For each task, the semaphores of its sleeps, with the sleep before the trace last; or the
+    /// For each task, the semaphores of its sleeps, with the sleep before the trace last, or the
     /// one semaphore of all.
     of_edges: Vec<Vec<Option<NonZeroU32>>>,
     of_tokens: Vec<Option<NonZeroU32>>,
@@ -248,7 +248,7 @@ impl Maker<'_> {
                     ActKind::Prio { prio } => Step::Prio(prio),
                     ActKind::Exec => Step::Exec,
                 };
-                // In a gap, less of the burst may be left than was done by then.
+                // In a gap, less of the burst may be left than was done by that time.
                 let offset_ns = act.offset_ns.min(burst.cpu_ns);
                 if offset_ns > done_ns {
                     steps.push(Step::Run(offset_ns - done_ns));

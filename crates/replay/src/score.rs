@@ -6,7 +6,7 @@ use crate::stats::TaskStats;
 /// Quality of a replay.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Grade {
-    /// As near as two recordings of the same work are to each other.
+    /// As close to the recording as two recordings of the same work are to each other.
     Close,
     /// Large changes are credible.
     Fair,

@@ -52,7 +52,7 @@ Lab.waitsTable = function (place, runs, timeline) {
     }));
   };
   const heads = { wait: '', task: 'text', scheduler: 'text', from: '', CPU: '',
-    'why it was runnable': 'text', 'tasks on that CPU meanwhile': 'text',
+    'why it was runnable': 'text', 'tasks on that CPU during the wait': 'text',
     ...(heard ? { 'others were picked by': 'text' } : {}) };
   place.append(
     runs.length < 2 ? '' : el('div', { class: 'bar' }, el('label', {}, 'Of ', list)),

@@ -189,7 +189,7 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// Returns the number; a list of one number counts as that number.
+    /// Returns the number. A list of one number counts as that number.
     ///
     /// # Errors
     /// The value is not a number.

@@ -15,7 +15,7 @@ pub struct Rows {
 /// Reason why a name is not a row, with suggestions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NoRow {
-    /// It is a distribution; its statistics are listed.
+    /// It is a distribution. Its statistics are listed.
     Distribution(Vec<String>),
     /// Its scope is not the whole run, but this one.
     Scope(&'static str),

@@ -108,7 +108,7 @@ fn set_everywhere(report: &Report) -> Vec<&SettingRow> {
 }
 
 /// Returns the settings that are the same for all columns, which are shown above them. A setting
-/// that some column overrides is not included; the other columns have it in their headings.
+/// that some column overrides is not included. The other columns have it in their headings.
 pub fn set_for_all(report: &Report) -> Vec<&SettingRow> {
     let is_overridden = |setting: &&SettingRow| overrides(report, setting);
     let of_run = report.workload.set.iter().filter(|setting| !is_overridden(setting));
@@ -186,7 +186,7 @@ fn cells(
     metrics.iter().map(cell).collect()
 }
 
-/// Returns `1.20 ms..3.00 ms`; a common unit is written once: `1.20..3.00 ms`.
+/// Returns `1.20 ms..3.00 ms`. A common unit is written once: `1.20..3.00 ms`.
 fn range(least: &str, most: &str) -> String {
     match (least.split_once(' '), most.split_once(' ')) {
         (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}..{most}"),
@@ -625,7 +625,7 @@ pub fn tasks(run: &RunReport, style: Style, rows: Option<usize>) -> String {
     let mut room =
         style.columns().saturating_sub(widest(names.iter().map(String::as_str)) + MARGIN);
 
-    // The most important columns get room first; they are shown in their own order.
+    // The most important columns get room first. They are shown in their own order.
     let mut by_rank: Vec<usize> = (0..TASK_COLUMNS.len()).collect();
     by_rank.sort_by_key(|&column| TASK_COLUMNS[column].rank);
     let mut columns: Vec<Option<Vec<String>>> = vec![None; TASK_COLUMNS.len()];

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Workloads on one CPU; the last has finite tasks only.
+/// Workloads on one CPU. The last has finite tasks only.
 fn workloads() -> Vec<(&'static str, Value)> {
     let hog = json!({"loop": -1, "run": 5000});
     let nap = |run: u64, sleep: u64| json!({"loop": -1, "run": run, "sleep": sleep});

@@ -157,7 +157,7 @@ impl Act<'_> {
     }
 
     /// Puts a task that comes from a class above into a queue, and returns the CPU to which it
-    /// belongs. `here` is the CPU on which it is current; it continues to run there if its affinity
+    /// belongs. `here` is the CPU on which it is current. It continues to run there if its affinity
     /// permits.
     pub(crate) fn comes_from_above(&mut self, row: u32, here: Option<u32>) -> u32 {
         let (_, flags) = self.change_flags();

@@ -87,7 +87,7 @@ pub enum Kind {
     Proto {
         /// Type of the result.
         returns: u32,
-        /// Types of its parameters; a 0 at the end stands for `...`.
+        /// Types of its parameters. A 0 at the end stands for `...`.
         params: Vec<u32>,
     },
     /// A variable.

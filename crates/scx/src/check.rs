@@ -45,7 +45,7 @@ pub(crate) const ARGUMENTS: Registers = 0b11_1110;
 
 /// Checks all instructions that are reachable from `entry`, where the registers in `given` have
 /// values. `section` is the range of instructions that jumps must not leave. Calls of functions of
-/// the object are not followed; the numbers of their first instructions are added to `called`.
+/// the object are not followed. The numbers of their first instructions are added to `called`.
 ///
 /// # Errors
 /// The first flaw found.

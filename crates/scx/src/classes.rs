@@ -526,6 +526,7 @@ impl FairClass6 for ExtClass {
         &mut self,
         _: &mut Rqs,
         _: &mut Platform,
+        _: Pid,
         allowed: &CpuSet,
         cpu: CpuId,
     ) -> CpuId {
@@ -585,7 +586,7 @@ impl FairClass6 for ExtClass {
 
     fn note_overload(&mut self, _: &Rqs, _: CpuId) {}
 
-    fn cpu_idles(&mut self, _: &Rqs, _: CpuId) {}
+    fn cpu_idles(&mut self, _: &Rqs, _: &mut Platform, _: CpuId) {}
 
     fn class_switch(&mut self, _: u64, _: CpuId, _: ClassId, _: ClassId) {}
 

@@ -39,7 +39,7 @@ pub struct MixedOrder {
     pub holds_priq: bool,
 }
 
-/// A queue. It is always sorted; a task to remove is found by bisection.
+/// A queue. It is always sorted. A task to remove is found by bisection.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Dsq {
     /// Its id.

@@ -20,8 +20,8 @@ pub const EXIT: u8 = BPF_JMP | BPF_EXIT;
 pub const JA: u8 = BPF_JMP | BPF_JA;
 /// `gotol`: a jump by the constant.
 pub const GOTOL: u8 = BPF_JMP32 | BPF_JA;
-/// `may_goto`: a jump that leaves a loop which ran for too long. Never taken here: the instruction
-/// budget ends such loops.
+/// `may_goto`: a jump that leaves a loop which ran for too long. It is never taken here: the
+/// instruction budget ends such loops.
 pub const MAY_GOTO: u8 = BPF_JMP | BPF_JCOND;
 
 /// Internal: a call of a function of the object. The constant is the number of its first

@@ -299,7 +299,7 @@ impl Map {
         0
     }
 
-    /// Returns the next value; with `take`, also removes it. `None` if there is none.
+    /// Returns the next value. With `take`, also removes it. `None` if there is none.
     pub fn next(&mut self, memory: &Memory, take: bool) -> Option<Vec<u8>> {
         if take {
             self.counts.deletes += 1;

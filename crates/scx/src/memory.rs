@@ -1,7 +1,7 @@
 //! The memory of the BPF machine: regions, selected by the high half of an address.
 //!
 //! An address is a region's number in its high 32 bits and an offset in its low 32 bits. No address
-//! of this process is visible to a policy, so that runs repeat bit for bit. Offsets never move;
+//! of this process is visible to a policy, so that runs repeat bit for bit. Offsets never move, and
 //! regions grow at their end. An address outside all regions is unmapped: loads from it give 0, as
 //! the kernel gives for an invalid pointer, and stores to it end the policy.
 

@@ -1,5 +1,5 @@
-//! Restarts of a policy that ended because a CPU went offline or online and it has no callback for
-//! that.
+//! Restarts of a policy that ended because it has no callback for a CPU that went offline or
+//! online.
 //!
 //! Its user half would load it again, which takes a kernel some milliseconds. Here the new instance
 //! takes over in the same instant. Its maps and variables are as they were before the first
@@ -32,7 +32,7 @@ impl ScxScheduler {
     }
 
     /// Whether the policy has ended and should be loaded again. If it has restarted too often in
-    /// this instant, it has ended for good, and its message says so.
+    /// this instant, it has ended permanently, and its message says so.
     pub(crate) fn is_to_restart(&mut self, now_ns: u64) -> bool {
         let Some(end) = self.world.ended.as_mut().filter(|end| asks_for_it(end)) else {
             return false;

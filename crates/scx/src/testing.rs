@@ -1,5 +1,5 @@
-//! Test support: writers of objects and of BTF, so that a test states only the properties that
-//! matter to it. The output of real compilers is tested with the objects in `tests/objects`.
+//! Test support: writers of objects and of BTF, so that a test states only the properties that it
+//! needs. The output of real compilers is tested with the objects in `tests/objects`.
 
 use crate::elf::{NOBITS, PROGBITS};
 use std::collections::BTreeMap;

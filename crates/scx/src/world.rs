@@ -143,7 +143,7 @@ fn nodes_of_memory(topology: &Topology) -> u32 {
     (0..topology.cpus()).map(|cpu| topology.place(CpuId(cpu)).node).max().unwrap_or(0) + 1
 }
 
-/// For each CPU the CPUs of its core.
+/// Returns for each CPU the CPUs of its core.
 fn siblings(topology: &Topology) -> Vec<Vec<u32>> {
     let core = |cpu| topology.place(CpuId(cpu)).core;
     let cpus = topology.cpus();

@@ -1,6 +1,6 @@
 //! Checks that memory stays flat when policies and schedulers are made and dropped many times.
 //!
-//! One test in its own file: other tests of the same process would also change its memory.
+//! The test is alone in its file: other tests of the same process would also change its memory.
 
 use schedlab_core::{BuildConfig, CpuId, Parent, Scheduler, TaskAttr, TaskId};
 use schedlab_sched::registry;

@@ -1,4 +1,4 @@
-//! Scripted user halves, policies that end without theirs, and the effect of a script:
+//! Scripted user halves, policies that end without their user half, and the effect of a script:
 //! `objects/half.bpf.c`.
 
 mod support;

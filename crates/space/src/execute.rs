@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Number of stages that are kept. The stages of a grid recur; the stages of a sample do not.
+/// Number of stages that are kept. The stages of a grid recur. The stages of a sample do not.
 const STAGES_KEPT: usize = 32;
 
 /// Result of a run.
@@ -304,7 +304,7 @@ impl Space {
         let stage = match self.stage(&point) {
             Ok(stage) => stage,
             Err(error) => {
-                // Combinations are not all tried in advance; this one cannot run.
+                // Combinations are not all tried in advance. This one cannot run.
                 let names = match self.scheduler_of(&point) {
                     Some(name) => vec![name],
                     None => self.plan.schedulers.clone(),

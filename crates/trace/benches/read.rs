@@ -5,7 +5,7 @@
 //! cargo bench -p schedlab-trace --bench read -- 10000000   with this number of
 //! ```
 //!
-//! Each file is first written by the program's own writers and then read three times; the best time
+//! Each file is first written by the program's own writers and then read three times. The best time
 //! counts (CPU time where the system reports it). **Memory** is the peak of the process up to then.
 //! The sink discards the events.
 

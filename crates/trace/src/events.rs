@@ -5,8 +5,8 @@
 //! since then ([`Opening`] finds these tasks in a separate pass). A task that a wakeup names first
 //! starts there. Where the chain of switches breaks, the task that was assumed to run goes to sleep
 //! and the other one is woken, both at the event that reveals it. A task that is switched in
-//! without a wakeup is woken at that moment. Every task has a number of its own, in the order of
-//! first appearance; a pid that is used again is another task.
+//! without a wakeup is woken at that moment. Every task has its own number, in the order of first
+//! appearance. A pid that is used again is another task.
 
 use crate::tracepoint::{Record, Sink, State, TaskRef, Tracepoint};
 use schedlab_core::{

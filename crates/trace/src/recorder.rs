@@ -36,7 +36,7 @@ pub fn comm(name: &str) -> String {
 }
 
 /// Observer that reports a run to a [`Sink`] as the kernel's tracepoints. Requires the names of
-/// tasks ([`Event::Named`]); without them tasks are named `task-0`, `task-1` ...
+/// tasks ([`Event::Named`]). Without them tasks are named `task-0`, `task-1` ...
 #[derive(Debug)]
 pub struct Recorder<S> {
     sink: S,
@@ -237,7 +237,7 @@ impl<S: Sink> Recorder<S> {
         }
     }
 
-    /// The task keeps its name: the new program has no name of its own.
+    /// Reports an `execve`. The task keeps its name: the new program has no separate name.
     fn execed(&mut self, at_ns: u64, task: TaskId, cpu: u32) {
         self.emit_of(at_ns, cpu, false, task, |task| Tracepoint::Exec {
             filename: task.comm,

@@ -28,7 +28,7 @@ impl Streamed {
         Streamed { output, failure: None }
     }
 
-    /// Writes, unless writing has failed before.
+    /// Writes the bytes, unless writing has failed before.
     pub fn write(&mut self, bytes: &[u8]) {
         if self.failure.is_none() && !bytes.is_empty() {
             self.failure = self.output.write_all(bytes).err();

@@ -395,7 +395,7 @@ pub trait Sink {
     }
 
     /// `cpu` goes online or offline. A run reports this at time 0 for every CPU, so that CPUs that
-    /// idle from the beginning are known; a trace does not.
+    /// idle from the beginning are known. A trace does not.
     fn online(&mut self, at_ns: u64, cpu: u32, online: bool) {
         let _ = (at_ns, cpu, online);
     }

@@ -102,12 +102,12 @@ impl Diagnostic {
         &self.report.file
     }
 
-    /// Returns the line, from 1; 0 if there is no file.
+    /// Returns the line, from 1, or 0 if there is no file.
     pub fn line(&self) -> usize {
         self.report.excerpt.as_ref().map_or(0, |excerpt| excerpt.line)
     }
 
-    /// Returns the column in characters, from 1; 0 if there is no file.
+    /// Returns the column in characters, from 1, or 0 if there is no file.
     pub fn column(&self) -> usize {
         self.report.excerpt.as_ref().map_or(0, |excerpt| excerpt.column)
     }

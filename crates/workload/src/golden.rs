@@ -35,7 +35,7 @@ pub struct GoldenFile {
     pub cpus: u32,
     /// Ticks per second.
     pub hz: u32,
-    /// Topology of the CPUs; `None`: flat.
+    /// Topology of the CPUs. `None`: flat.
     pub topology: Option<Topology>,
     /// `machine.group_scheduling`: whether the kernel was built with group scheduling. `None`:
     /// unspecified.
@@ -45,7 +45,7 @@ pub struct GoldenFile {
     /// Whether `machine.address_space` is `per-key`: the threads of one task share an address
     /// space. Otherwise no threads share one.
     pub address_space_per_key: bool,
-    /// `machine.conventions`: how the workload was run; `None`: unspecified.
+    /// `machine.conventions`: how the workload was run. `None`: unspecified.
     pub conventions: Option<Conventions>,
     /// Settings of the kernel's build and of its clocks, by the names of the tunables with which
     /// schedulers take them: `clock_ns` and `jiffies` (at time 0), `preempt` (as in
@@ -104,7 +104,7 @@ pub enum Place {
 pub struct GoldenGroup {
     /// Path.
     pub path: String,
-    /// Its parent, by index in [`GoldenFile::groups`]; `None`: the root.
+    /// Its parent, by index in [`GoldenFile::groups`]. `None`: the root.
     pub parent: Option<usize>,
     /// Weight as `cpu.shares`.
     pub shares: u64,
@@ -474,7 +474,7 @@ fn machine(machine: Cursor<'_>) -> Result<Machine, Diagnostic> {
     })
 }
 
-/// `"flat"`, or an object in the format of the topology of machine descriptions.
+/// Reads a topology: `"flat"`, or an object in the format of the topology of machine descriptions.
 fn topology(value: Cursor<'_>, cpus: u32) -> Result<Option<Topology>, Diagnostic> {
     if let Ok(name) = value.string() {
         return match name {

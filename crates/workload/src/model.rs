@@ -22,7 +22,7 @@ pub struct Model {
 /// The section `global`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Global {
-    /// `duration`: end of the run, ns; `None`: when all tasks have ended.
+    /// `duration`: end of the run, ns. `None`: when all tasks have ended.
     pub duration_ns: Option<u64>,
     /// `default_policy`: policy of tasks that specify none.
     pub default_policy: Policy,
@@ -78,7 +78,7 @@ pub enum Loops {
 }
 
 impl Default for Loops {
-    /// Once.
+    /// Returns one loop.
     fn default() -> Loops {
         Loops::Times(1)
     }

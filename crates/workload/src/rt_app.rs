@@ -15,7 +15,7 @@
 //!
 //! - All threads share one address space, as in rt-app (see
 //!   [`AddressSpaces`](crate::AddressSpaces)).
-//! - `memrun` with `type` `chase` (`pointer-chase`) takes `count` steps; `read` and `write` touch
+//! - `memrun` with `type` `chase` (`pointer-chase`) takes `count` steps. `read` and `write` touch
 //!   `count` bytes in all, cycling through a buffer of `size`. `stride`, `pattern` and `ref` have
 //!   no effect.
 //! - `sync` signals and waits with the mutex held, and the thread holds it afterwards. A thread
@@ -70,9 +70,9 @@ pub struct Options {
     pub group_ids: Vec<GroupId>,
     /// Costs of memory and I/O events.
     pub costs: Costs,
-    /// Costs of system calls; `None`: they are free, as on an idealised machine.
+    /// Costs of system calls. `None`: they are free, as on an idealised machine.
     pub calls: Option<CallCosts>,
-    /// Maximum number of lines of rt-app's log; `0`: no log.
+    /// Maximum number of lines of rt-app's log. `0`: no log.
     pub log_lines: usize,
     /// Deviations from rt-app.
     pub conventions: Conventions,

@@ -1,5 +1,5 @@
-//! Files of control groups with any content: the readers always return, and what is read obeys the
-//! rules of groups. The same properties are the fuzz target `groups`.
+//! Files of control groups with any content: the readers always return, and the groups that they
+//! read obey the rules. The same properties are the fuzz target `groups`.
 
 use proptest::prelude::*;
 use schedlab_core::{CpuSet, Quota};

@@ -3,7 +3,7 @@
 //!
 //! Files that only the program itself writes (`crates/papers/experiments/data`, the benchmarks'
 //! tables) are not foreign. A mix's file is read by the command line, member by member as `clap`
-//! reads options; its contents are parameters (`values`) and the mix of a plan (`plan`).
+//! reads options. Its contents are parameters (`values`) and the mix of a plan (`plan`).
 
 mod groups;
 mod lab;

@@ -140,7 +140,7 @@ pub(super) const BTF: Reader = Reader {
     most: 4_000,
 };
 
-/// The first two bytes state the length of the types. `.BTF.ext` follows.
+/// Reads types. The first two bytes state their length. `.BTF.ext` follows.
 fn read_btf(input: &[u8]) -> Shape {
     let [low, high, rest @ ..] = input else { return Shape::refused("it is too short") };
     let len = usize::from(u16::from_le_bytes([*low, *high])).min(rest.len());

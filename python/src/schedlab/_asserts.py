@@ -238,7 +238,7 @@ class TaskView:
         if not first:
             return ""
         shares = ", ".join(f"{name} {shown(ns)}" for name, ns in first)
-        return f"  meanwhile ran: {shares}\n"
+        return f"  ran in the meantime: {shares}\n"
 
     def assert_no_starvation(self, longest: str) -> None:
         """Asserts that no task waits for a CPU for longer than ``longest`` at a time."""

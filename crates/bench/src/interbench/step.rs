@@ -12,7 +12,7 @@ pub(super) struct Counts {
     /// Number of deadlines met and missed.
     pub met: u64,
     pub missed: u64,
-    /// Work done, and work not done for lack of time; steps, or us for the game.
+    /// Work done, and work not done for lack of time, in steps (for the game, in us).
     pub done: u64,
     pub missed_work: u64,
 }
@@ -23,8 +23,9 @@ impl Counts {
         self.latency.mean().unwrap_or(0)
     }
 
-    /// Returns what the program prints as the standard deviation. It uses the square of the mean
-    /// instead of the square of the sum, and so prints nearly the root mean square.
+    /// Returns the value that the program prints as the standard deviation. The program uses the
+    /// square of the mean instead of the square of the sum, and so prints nearly the root mean
+    /// square.
     pub(super) fn printed_deviation_us(&self) -> f64 {
         let count = self.latency.count as f64;
         if count < 2.0 {

@@ -391,7 +391,8 @@ fn ring(strings: &Controls, terms: Environment, objects: &mut Objects) -> Vec<Sp
                 0 => Step::Wait(tokens[number]),
                 1 => Step::Run(terms.hop_ns),
                 _ => {
-                    // It passes the token on once more, so that all others see that it is over.
+                    // The thread passes the token on once more, so that all others see that the run
+                    // is over.
                     over = strings.stop.get();
                     Step::Post(tokens[(number + 1) % tokens.len()])
                 }
@@ -437,7 +438,7 @@ fn memload(strings: Controls, terms: Environment, objects: &mut Objects) -> impl
     })
 }
 
-/// Runs hackbench repeatedly. It is not interrupted: it stops after the current one.
+/// Runs hackbench repeatedly. The loop is not interrupted: it stops after the current hackbench.
 fn hack(strings: Controls) -> impl Program + 'static {
     let mut wait = false;
     let mut waited = false;

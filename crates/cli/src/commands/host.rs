@@ -103,7 +103,7 @@ pub fn host(args: &HostArgs, output: &mut Output) -> Result<Status, Failure> {
 fn this_as_runner() -> Result<Runner, Failure> {
     let arguments = ["host", "--as-runner"].map(OsString::from);
     let this = this_program(arguments.clone())?;
-    // If the Python package calls this function, the program is Python, named by a variable; the
+    // If the Python package calls this function, the program is Python, named by a variable. The
     // path by which it was started finds the package, and the target of a link may not.
     let is_this = |python: &PathBuf| {
         let of = |path: &Path| path.canonicalize().ok();

@@ -44,7 +44,7 @@ pub fn list(args: &ListArgs, output: &mut Output) -> Result<Status, Failure> {
     Ok(Status::Good)
 }
 
-/// Returns all releases, or the named ones; a name without a release means all of its releases.
+/// Returns all releases, or the named ones. A name without a release means all of its releases.
 fn chosen(names: &[String]) -> Result<Vec<Choice>, Failure> {
     let all = select::all();
     if names.is_empty() {
@@ -73,7 +73,7 @@ fn policies(choice: &Choice) -> String {
     choice.release.policies.iter().map(short).collect::<Vec<_>>().join(" ")
 }
 
-/// Prints a line for each release; the first release of each scheduler is its default.
+/// Prints a line for each release. The first release of each scheduler is its default.
 fn write_overview(choices: &[Choice], output: &mut Output) -> Result<(), Failure> {
     let names: Vec<String> = choices.iter().map(Choice::to_string).collect();
     let widest = names.iter().map(String::len).max().unwrap_or(0);
@@ -208,7 +208,7 @@ fn write_machines(output: &mut Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the scheduling domains of the releases that have any; the others are listed together.
+/// Prints the scheduling domains of the releases that have any. The others are listed together.
 fn write_domains(
     choices: &[Choice],
     machine: &Description,

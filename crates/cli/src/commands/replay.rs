@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// Maximum number of groups shown; the JSON form has all.
+/// Maximum number of groups shown. The JSON form has all.
 const GROUPS_MAX: usize = 12;
 
 /// Replays a trace and prints the answer.

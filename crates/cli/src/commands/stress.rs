@@ -65,7 +65,7 @@ fn many_worlds(
             "--first-seed and --seeds together exceed the largest seed".into(),
         ));
     }
-    // A scheduler that panics has broken a rule; its message is reported with the others.
+    // A scheduler that panics has broken a rule. Its message is reported with the others.
     std::panic::set_hook(Box::new(|_| {}));
     let mut tallies: Vec<Tally> = choices.iter().map(|_| Tally::default()).collect();
     let worlds = args.seeds.saturating_mul(choices.len() as u64);

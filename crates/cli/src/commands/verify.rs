@@ -35,7 +35,7 @@ pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure>
         )));
     }
     let files = collect(&args.paths).map_err(|error| error.to_string())?;
-    // A scheduler that panics differs from its schedule; the message is reported with the file.
+    // A scheduler that panics differs from its schedule. The message is reported with the file.
     std::panic::set_hook(Box::new(|_| {}));
     let progress = Progress::new(files.len() as u64, "files");
     let mut summary = Summary::default();

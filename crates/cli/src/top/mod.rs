@@ -1,6 +1,6 @@
 //! `schedlab top`: a run in virtual time, displayed as top and htop display a machine.
 //!
-//! * [`state`] contains the model: what is shown, and the effect of keys; it draws nothing.
+//! * [`state`] contains the model: what is shown, and the effect of keys. It draws nothing.
 //!   [`side`] is the part of one scheduler, [`columns`] the table, [`keys`] the keys.
 //! * [`view`] and [`pane`] draw the model, on a screen or as text.
 //! * [`screen`] controls the terminal; [`why`] finds explanations on another thread.

@@ -15,7 +15,7 @@ pub const WORK: u64 = 60_000;
 pub struct Side<'a> {
     /// The run.
     pub player: Player<'a>,
-    /// Escaped paths of groups, by number; the root's is empty.
+    /// Escaped paths of groups, by number. The root's is empty.
     groups: Vec<String>,
     /// State that is shown.
     pub frame: Frame,
@@ -94,7 +94,7 @@ impl<'a> Side<'a> {
             return Ok(false);
         }
         let at_ns = self.player.within(at_ns);
-        // Earlier states may have been discarded; then the window is shorter, and the display shows
+        // Earlier states may have been discarded. Then the window is shorter, and the display shows
         // that.
         let from_ns = at_ns.saturating_sub(window_ns).max(self.player.from_ns().min(at_ns));
         let (Some(scene), Some(before)) = (self.player.scene(at_ns), self.player.scene(from_ns))

@@ -1,4 +1,4 @@
-//! Model of the display, and the effect of keys and the clock: [`App`]. Nothing here draws.
+//! Model of the display, and the effect of keys and the clock: [`App`]. This module does not draw.
 
 use super::columns::Column;
 use super::keys::{self, Action};

@@ -244,7 +244,7 @@ fn two_schedulers_are_at_the_same_time_and_in_one_order() {
     assert!(app.sides.iter().all(|side| side.frame.at_ns == app.at_ns));
 }
 
-/// A longer run continues on its side; the other side shows its end.
+/// A longer run continues on its side. The other side shows its end.
 #[test]
 fn a_run_that_is_over_stays_at_its_end() {
     let text = r#"{"tasks": {

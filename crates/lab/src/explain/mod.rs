@@ -1,8 +1,8 @@
 //! Why a scheduler decided as it did: the candidates at a given time and their keys, the reason why
 //! a task waits, the CPU to which a wakeup went, and the causes of the longest waits.
 //!
-//! A run is the same whether or not the grounds of its decisions are requested. So every answer is
-//! found by running again, up to the time in question, or with another nice value.
+//! A run is the same whether or not the grounds of its decisions are requested. Every answer is
+//! therefore found by another run, up to the time in question, or with another nice value.
 //!
 //! * [`Moment`]: the state of a run at a given time, with the candidates of every CPU;
 //! * [`Wakeup`]: the CPU to which a wakeup went, and whether it preempted;

@@ -115,7 +115,7 @@ impl Moment {
     }
 
     /// Finds the candidates of `cpu` with up-to-date keys, and its pick, for a reschedule at this
-    /// exact time. Schedulers update their accounts at ticks and decisions; between two of these,
+    /// exact time. Schedulers update their accounts at ticks and decisions. Between two of these,
     /// keys are as of the last one. The run is repeated if `effort` allows it. If it does not, or
     /// the scheduler does not describe its picks, nothing changes. An idle CPU has nothing to
     /// update.

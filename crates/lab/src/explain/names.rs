@@ -7,7 +7,7 @@ use schedlab_core::{RuleDoc, TaskId, Who, reason::Rule};
 pub struct Names {
     /// Threads, by task number.
     pub tasks: Vec<String>,
-    /// Paths of groups, by group number; the root comes first.
+    /// Paths of groups, by group number. The root comes first.
     pub groups: Vec<String>,
     /// The rules of the scheduler.
     pub rules: Vec<RuleDoc>,

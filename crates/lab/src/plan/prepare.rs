@@ -354,7 +354,7 @@ impl Prepared {
 
     /// Returns a session of the load under `scheduler`: one of
     /// [`schedulers`](Prepared::schedulers), or a scheduler of the caller. A benchmark has the
-    /// first of all values and the first seed; its [`sweep`](Prepared::sweep) runs all of them.
+    /// first of all values and the first seed. Its [`sweep`](Prepared::sweep) runs all of them.
     ///
     /// # Errors
     /// The scheduler lacks a feature that the load requires, or refuses a setting.

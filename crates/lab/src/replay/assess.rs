@@ -179,7 +179,7 @@ pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport
     columns.append(&mut rest);
 
     // While lengths of work are unchanged, every task that ends has done the recorded work. A task
-    // that computes for a period of wall-clock time does what it can.
+    // that computes for a period of wall-clock time does as much work as it can.
     let mut lost = vec![0_u64; recorded.len()];
     if let Some(first) = runs.first().and_then(|runs| runs.first()) {
         for ((task, group), program) in first.tasks.iter().zip(&group_of).zip(programs) {

@@ -49,7 +49,7 @@ impl Setup {
         let span_ns = trace.span_ns.max(1);
         let limit_ns = replay.limit_ns.unwrap_or(TIMES_SPAN * span_ns);
         let noted = side.and_then(|side| side.topology(trace.cpus)).map(described);
-        // Whether the machine had been running before; the alternative is one of our own runs,
+        // Whether the machine had been running before. The alternative is one of our own runs,
         // recorded from its beginning.
         let is_real = replay.begin == Begin::Running
             && trace.tasks.iter().any(|it| matches!(it.origin, Origin::Before | Origin::Gap));

@@ -9,7 +9,7 @@ use schedlab_replay::score::{Grade, Score};
 use schedlab_trace::State;
 use std::collections::BTreeMap;
 
-/// Maximum number of tasks that a note names; the others are counted.
+/// Maximum number of tasks that a note names. The others are counted.
 const NAMED_MAX: usize = 5;
 
 /// Adds the notes about `runs`.

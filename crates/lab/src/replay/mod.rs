@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The first column of a report is the recording. The second is its replay under the recorded
-//! scheduler on the recorded machine; it shows how far the replay can be trusted. All other columns
+//! scheduler on the recorded machine. It shows how far the replay can be trusted. All other columns
 //! are compared with the second, so that errors of both cancel out. Each column is an ensemble: a
 //! schedule is chaotic, and one run proves nothing.
 

@@ -243,7 +243,7 @@ fn an_observer_may_end_the_answer_in_the_midst_of_a_run() {
     assert_eq!(answer(2, u64::MAX).ok(), prepared.run(NonZeroUsize::MIN).ok());
     assert_eq!(runs.load(Ordering::Relaxed), 3);
     let all = events.load(Ordering::Relaxed);
-    // It ends the second run; there is no third.
+    // It ends the second run. There is no third.
     let error = answer(1, all / 2).err().map(|error| error.to_string());
     assert!(error.as_ref().is_some_and(|error| error.contains("enough")), "{error:?}");
     assert_eq!(runs.load(Ordering::Relaxed), 2);

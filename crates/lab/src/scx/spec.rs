@@ -117,7 +117,7 @@ impl Bracket {
     }
 }
 
-/// Turns `true`, `false` and `0xff` into decimal numbers; other values stay as they are. Unsigned
+/// Turns `true`, `false` and `0xff` into decimal numbers. Other values stay as they are. Unsigned
 /// 64-bit numbers that are too large become the signed numbers with the same bits.
 fn decimal(item: &str, name: &str, value: &str) -> String {
     let value = value.trim();

@@ -2,7 +2,7 @@
 //!
 //! The machine is generic over its observer, so each type of observer costs a copy of the event
 //! loop. All sessions share this one type. An attached observer is behind a pointer and costs one
-//! virtual call an event; without one the cost is a comparison.
+//! virtual call an event. Without one the cost is a comparison.
 
 use crate::setup::{self, NewGroup};
 use schedlab_core::{Event, Observer};

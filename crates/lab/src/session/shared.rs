@@ -5,7 +5,7 @@ use std::cell::{Ref, RefCell, RefMut};
 use std::rc::Rc;
 
 /// Handle on an observer. One handle is attached to a session
-/// ([`Session::observe`](super::Session::observe)); the other reads the observer between two
+/// ([`Session::observe`](super::Session::observe)). The other reads the observer between two
 /// advances.
 #[derive(Debug, Default)]
 pub struct Shared<O>(Rc<RefCell<O>>);

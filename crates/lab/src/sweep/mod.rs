@@ -226,7 +226,7 @@ impl Sweep {
     }
 
     /// Makes the runs as [`run`](Sweep::run) does. `observe` may attach an observer to each session
-    /// before it runs; if it returns false, no further run is begun.
+    /// before it runs. If it returns false, no further run begins.
     ///
     /// # Errors
     /// As for [`run`](Sweep::run), and [`SweepError::Interrupted`].

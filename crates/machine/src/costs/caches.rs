@@ -115,8 +115,8 @@ impl Residency {
         }
     }
 
-    /// Returns the cost of having the footprint of `kib` of `task` at hand when it gets `cpu`,
-    /// picoseconds.
+    /// Returns the cost, in picoseconds, of bringing in the footprint of `kib` KiB of `task` when
+    /// it gets `cpu`.
     pub fn switch_in(&mut self, cpu: CpuId, task: usize, kib: u32) -> u64 {
         let levels = self.levels.len();
         if kib == 0 || levels == 0 {

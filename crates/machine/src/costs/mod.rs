@@ -41,9 +41,9 @@ pub struct CostModel {
     pub caches: Vec<CacheLevel>,
     /// Power consumption, if known.
     pub power: Option<Power>,
-    /// Latency of timers; `None`: timers are never late.
+    /// Latency of timers. `None`: timers are never late.
     pub timer_latency: Option<LatencyTable>,
-    /// Latency of timers on an idle CPU; `None`: as `timer_latency`.
+    /// Latency of timers on an idle CPU. `None`: as `timer_latency`.
     pub idle_timer_latency: Option<LatencyTable>,
     /// Whether one CPU emulates all CPUs in turn. While n CPUs are busy, the kernel's own
     /// operations and the latency of timers take n times as long. (Programs compute by the clock,
@@ -190,8 +190,8 @@ pub(crate) fn scheduler_and_cost(name: &str) -> Option<(&str, &str)> {
     Some((&name[..before], &name[before + 1..]))
 }
 
-/// Returns the scheduler or release for which [`CostModel::set`] would set the cost `name`; `None`:
-/// it is for all.
+/// Returns the scheduler or release for which [`CostModel::set`] would set the cost `name`. `None`:
+/// for all.
 pub fn special_of(name: &str) -> Option<&str> {
     let of_all = Cost::find(name).is_some()
         || ["power.", "call.", "refill."].iter().any(|part| name.starts_with(part));
@@ -211,9 +211,9 @@ pub struct Setup {
     pub topology: Topology,
     /// Whether idle CPUs have no ticks.
     pub nohz: bool,
-    /// Latency of timers; `None`: timers are never late.
+    /// Latency of timers. `None`: timers are never late.
     pub timer_latency: Option<LatencyTable>,
-    /// Latency of timers on an idle CPU; `None`: as `timer_latency`.
+    /// Latency of timers on an idle CPU. `None`: as `timer_latency`.
     pub idle_timer_latency: Option<LatencyTable>,
     /// Whether the CPUs take turns, so that times are multiplied by the number of busy CPUs.
     pub cpus_take_turns: bool,

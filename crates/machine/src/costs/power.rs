@@ -61,7 +61,7 @@ pub struct Energy {
 #[derive(Clone, Debug)]
 pub struct PowerMeter {
     power: Power,
-    /// Time since which each CPU has idled; `None`: it does not idle.
+    /// Time since which each CPU has idled. `None`: it does not idle.
     idle_since_ns: Vec<Option<u64>>,
     /// Package of each CPU, and CPUs of each package.
     package_of: Vec<u32>,
@@ -104,8 +104,8 @@ impl PowerMeter {
         }
     }
 
-    /// Reports that `cpu` has something to do at `at_ns`. Returns the time that it takes to wake up
-    /// if it slept, ns.
+    /// Reports that `cpu` has something to do at `at_ns`. Returns the time that the CPU takes to
+    /// wake up if it slept, ns.
     pub fn wake(&mut self, cpu: CpuId, at_ns: u64) -> u64 {
         let Some(since_ns) = self.idle_since_ns[cpu.index()] else {
             return 0;
@@ -155,8 +155,8 @@ impl PowerMeter {
     pub fn energy(&self, now_ns: u64) -> Energy {
         let mut meter = self.clone();
         for cpu in 0..meter.idle_since_ns.len() as u32 {
-            // Adds up the sleep of all CPUs so far. As far as packages are concerned, the CPUs
-            // continue to sleep.
+            // Adds up the sleep of all CPUs so far. In the accounts of packages, the CPUs continue
+            // to sleep.
             if let Some(since_ns) = meter.idle_since_ns[cpu as usize] {
                 meter.note_sleep(now_ns.saturating_sub(since_ns));
             }

@@ -28,8 +28,8 @@ pub struct Walks {
 const TASKS_MAX: usize = 1 << 16;
 
 impl Walks {
-    /// Prepares a search in which the tasks lie `apart_kib` apart, beyond a CPU's last cache;
-    /// `None` if the number of ways of that cache is unknown.
+    /// Prepares a search in which the tasks lie `apart_kib` apart, beyond a CPU's last cache.
+    /// `None`: the number of ways of that cache is unknown.
     pub fn new(cache: &CacheLevel, apart_kib: u32) -> Option<Walks> {
         let ways = cache.ways.filter(|&ways| ways > 0)?;
         let sets = (cache.size_kib / ways / apart_kib.max(1)).max(1);

@@ -272,8 +272,8 @@ impl Regular {
 }
 
 impl Cpu {
-    /// A CPU without a given cache shares none with other cores. (Such caches get numbers that no
-    /// file uses.)
+    /// Places a CPU. A CPU without a given cache shares none with other cores. (Such caches get
+    /// numbers that no file uses.)
     fn place(self) -> Place {
         Place {
             core: self.core,

@@ -40,17 +40,17 @@ pub struct Description {
     pub topology: Topology,
     /// Ticks per second, if the machine fixes them.
     pub hz: Option<u32>,
-    /// Time of the first tick, ns, less than the time between two; `None` or `0`: after a full
-    /// period.
+    /// Time of the first tick, ns, less than the time between two ticks. `None` or `0`: after a
+    /// full period.
     pub tick_phase_ns: Option<u64>,
-    /// Costs of operations; `None`: it is an idealised machine.
+    /// Costs of operations. `None`: it is an idealised machine.
     pub costs: Option<CostModel>,
     /// Numbers of the cost model as in the file, each with its source.
     pub numbers: Vec<Sourced>,
 }
 
 impl Description {
-    /// Returns the machine with its first `cpus` CPUs only; `None`: with all.
+    /// Returns the machine with its first `cpus` CPUs only. `None`: with all.
     ///
     /// # Errors
     /// If it has fewer CPUs.
@@ -125,8 +125,8 @@ pub const IDEAL: &str = "ideal";
 const FLAT: &str = "flat-";
 
 impl Description {
-    /// Returns a machine of `cpus` equal CPUs, equally far from each other; `None` if no machine
-    /// has that number.
+    /// Returns a machine of `cpus` equal CPUs, equally far from each other. `None`: no machine has
+    /// that number.
     pub fn flat(cpus: u32) -> Option<Description> {
         (1..=CPUS_MAX).contains(&cpus).then(|| Description {
             name: format!("{FLAT}{cpus}"),

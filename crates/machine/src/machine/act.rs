@@ -13,7 +13,7 @@ use schedlab_core::{
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Action {
-    /// Change scheduling attributes: `renice(1)`. No effect if they stay the same.
+    /// Change scheduling attributes: `renice(1)`. This has no effect if they stay the same.
     SetAttr {
         /// Task to change.
         task: TaskId,
@@ -67,7 +67,7 @@ pub enum Action {
     SetGroupCpus {
         /// Group to change.
         group: GroupId,
-        /// New CPUs; `None`: its parent's.
+        /// New CPUs. `None`: its parent's.
         cpus: Option<CpuSet>,
     },
     /// Freeze a group with all its tasks and descendants: `cgroup.freeze`.

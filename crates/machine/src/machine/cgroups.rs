@@ -12,7 +12,7 @@ use schedlab_core::{
 
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// Gives the machine the groups in the order of their numbers, from 1, with their CPUs and
-    /// freezer states. For a machine that has not run yet. The scheduler is given its groups
+    /// freezer states. The machine must not have run yet. The scheduler is given its groups
     /// separately.
     pub fn describe_groups(&mut self, groups: Vec<MachineGroup>) {
         let root = MachineGroup { parent: GroupId::ROOT, cpus: None, frozen: false };
@@ -28,13 +28,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.groups.usable.get(group.0 as usize).unwrap_or(&self.online)
     }
 
-    /// Returns the part of `allowed` that a task of `group` may use now; `None` if it is empty.
+    /// Returns the part of `allowed` that a task of `group` may use now. `None`: it is empty.
     pub(super) fn usable(&self, allowed: &CpuSet, group: GroupId) -> Option<CpuSet> {
         common(self.platform.cpus(), self.usable_of_group(group), allowed)
     }
 
     /// Returns the CPUs on which `task` may run now. If none of its own CPUs is online, it may run
-    /// on any of its group's from now on.
+    /// on any of its group's CPUs from now on.
     pub(super) fn narrow(&mut self, task: TaskId) -> CpuSet {
         let row = &self.settings[task.index()];
         let group = row.group;
@@ -71,7 +71,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 let usable = self.narrow(task);
                 if usable != self.settings[number].reported {
                     // A deadline task that the scheduler keeps stays where it is. No caller
-                    // requested this move in particular, so only the observer is notified.
+                    // requested this particular move, so only the observer is notified.
                     let outside = std::mem::replace(&mut self.from_outside, false);
                     self.request = Request::Affinity;
                     let _ = self.report_usable(task, usable);
@@ -89,8 +89,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         )
     }
 
-    /// Moves `task`, which is alive, to `group`: first to its CPUs, then to its share, in the order
-    /// of the kernel's controllers.
+    /// Moves `task`, which is alive, to `group`: first to the group's CPUs, then to its share, in
+    /// the order of the kernel's controllers.
     pub(super) fn change_group(&mut self, task: TaskId, group: GroupId) -> Result<(), ActionError> {
         let old = std::mem::replace(&mut self.settings[task.index()].group, group);
         let moved = self.follow_cpus(task).map_err(ActionError::Refused).and_then(|()| {

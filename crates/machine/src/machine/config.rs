@@ -28,7 +28,7 @@ pub struct Config {
     /// Whether an interrupt ends a sleep, as on real machines. If not, the sleep ends in process
     /// context, as in some golden schedules.
     pub wake_from_interrupt: bool,
-    /// The CPU that serves the interrupts by which sleeps end; `None`: each sleep ends on its
+    /// The CPU that serves the interrupts by which sleeps end. `None`: each sleep ends on its
     /// task's last CPU.
     pub interrupt_cpu: Option<CpuId>,
     /// Whether a task that another one wakes in the instant in which it blocks is woken only after
@@ -82,7 +82,7 @@ pub enum RunEnd {
     TimeUp,
     /// Every task has ended.
     AllEnded,
-    /// Some tasks have not ended, but none can run again: all sleep, and nothing can wake them.
+    /// Some tasks have not ended, but no task can run again: all sleep, and nothing can wake them.
     Stuck,
 }
 

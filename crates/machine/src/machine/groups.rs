@@ -16,7 +16,7 @@ use schedlab_core::{CpuSet, GroupId};
 pub struct MachineGroup {
     /// Group that contains it, with a lower number.
     pub parent: GroupId,
-    /// CPUs of its own; `None`: its parent's.
+    /// CPUs of its own. `None`: its parent's.
     pub cpus: Option<CpuSet>,
     /// Whether the group itself was frozen.
     pub frozen: bool,
@@ -73,7 +73,7 @@ impl Groups {
     }
 }
 
-/// Returns the intersection of two sets; `None` if it is empty.
+/// Returns the intersection of two sets, or `None` if it is empty.
 pub(super) fn common(cpus: u32, one: &CpuSet, other: &CpuSet) -> Option<CpuSet> {
     match (one, other) {
         (CpuSet::All, both) | (both, CpuSet::All) => both.first(cpus).map(|_| both.clone()),

@@ -400,7 +400,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Changes the attributes of a task; an error if the scheduler refuses them.
+    /// Changes the attributes of a task. Returns an error if the scheduler refuses them.
     pub(super) fn set_attr(
         &mut self,
         task: TaskId,
@@ -431,7 +431,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         Ok(())
     }
 
-    /// Changes the affinity of a task; an error if it is refused.
+    /// Changes the affinity of a task. Returns an error if it is refused.
     pub(super) fn set_affinity(&mut self, task: TaskId, allowed: &CpuSet) -> Result<(), Errno> {
         let group = self.settings[task.index()].group;
         match self.lifecycle(task) {
@@ -481,7 +481,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Returns why the scheduler has just refused the requested attributes of `task`, if it has.
+    /// Returns the error with which the scheduler has just refused the requested attributes of
+    /// `task`, if it has.
     fn refusal_of(&self, task: TaskId) -> Option<Errno> {
         self.platform.refusals.iter().find(|&&(target, _)| target == task).map(|&(_, why)| why)
     }

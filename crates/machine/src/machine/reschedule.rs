@@ -139,13 +139,13 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 }
 
-/// The scheduler named a CPU that does not exist.
+/// Panics because the scheduler named a CPU that does not exist.
 #[cold]
 pub(super) fn no_such_cpu(cpu: CpuId, cpus: usize) -> ! {
     panic!("the scheduler named CPU {}; the machine has CPUs 0 to {}", cpu.0, cpus - 1)
 }
 
-/// The scheduler picked a task that does not exist.
+/// Panics because the scheduler picked a task that does not exist.
 #[cold]
 pub(super) fn no_such_task(task: TaskId, tasks: usize) -> ! {
     panic!("the scheduler picked task {}; the machine has {tasks} tasks, numbered from 0", task.0)

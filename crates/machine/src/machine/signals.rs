@@ -55,7 +55,7 @@ impl Signals {
 /// An interrupted sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Restart {
-    /// End of the sleep, ns; [`NEVER`]: when the task is woken.
+    /// End of the sleep, ns. [`NEVER`]: when the task is woken.
     pub until_ns: u64,
 }
 

@@ -47,7 +47,8 @@ pub(super) enum Lifecycle<'a> {
 }
 
 impl Task {
-    /// Returns when its work is done if it runs user code from `from_ns` on without interruption.
+    /// Returns the time at which its work is done if it runs user code from `from_ns` on without
+    /// interruption.
     #[inline]
     pub fn done_ns(&self, from_ns: u64) -> u64 {
         if self.by_clock {

@@ -75,7 +75,7 @@ struct Row {
     state: State,
     /// Number of times that it stayed or came back.
     sleep: u32,
-    /// Its lag less its class's service, plus its CPU time; 2^-56 ns.
+    /// Its lag less its class's service, plus its CPU time, 2^-56 ns.
     base: i128,
     /// CPU time up to its last switch, ns.
     cpu_ns: u64,
@@ -130,8 +130,8 @@ impl Bursts {
         }
     }
 
-    /// Returns the largest |lag| of `task` in any burst, ns, and the total that was due to it, ns;
-    /// `None` if it was never runnable for any time.
+    /// Returns the largest |lag| of `task` in any burst, ns, and the total that was due to it, ns,
+    /// or `None` if it was never runnable for any time.
     pub fn of(&self, task: TaskId) -> (u64, Option<i64>) {
         let row = &self.tasks[task];
         (row.all_max_ns, row.any.then(|| to_ns(row.due) as i64))
@@ -270,7 +270,7 @@ impl Bursts {
         self.plan_next();
     }
 
-    /// Returns the lag of `task`, 2^-56 ns; `None`: it is in no burst.
+    /// Returns the lag of `task`, 2^-56 ns. `None`: it is in no burst.
     fn lag(&mut self, now_ns: u64, task: TaskId) -> Option<i128> {
         if self.tasks[task].state != State::Runnable {
             return None;
@@ -325,7 +325,8 @@ impl Bursts {
         }
         self.advance(now_ns);
         let Some(lag) = self.close(now_ns, task) else { return };
-        // It no longer runs, although it is its CPU's current task for the rest of this nanosecond.
+        // Records that the task no longer runs, although it is its CPU's current task for the rest
+        // of this nanosecond.
         self.pause_running(now_ns, task);
         if lag >= 0 {
             self.leave(task, lag);

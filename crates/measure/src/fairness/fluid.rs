@@ -12,7 +12,7 @@ pub(super) const ONE: u64 = 1 << SHIFT;
 pub struct Group {
     /// Group that contains it; created before it.
     pub parent: GroupId,
-    /// Its weight among its sibling tasks and groups; 1024 is the weight of a task at nice 0.
+    /// Its weight among its sibling tasks and groups. 1024 is the weight of a task at nice 0.
     pub shares: u64,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Class {
     pub weight: u64,
     /// Number of its active tasks.
     pub active: u64,
-    /// Service of a task of the class that had always been active, as of [`FluidMachine::at_ns`];
+    /// Service of a task of the class that had always been active, as of [`FluidMachine::at_ns`],
     /// 2^-56 ns.
     pub service: i128,
     /// Current rate of each active task, 2^-56 CPUs.
@@ -103,7 +103,8 @@ impl FluidMachine {
         FluidMachine { groups, classes, active: 0, taken: 0, at_ns: 0, stale: false, ..*self }
     }
 
-    /// Sums up the service since the last call, up to `now_ns`. To be called before any change.
+    /// Sums up the service since the last call, up to `now_ns`. It must be called before any
+    /// change.
     pub fn advance(&mut self, now_ns: u64) {
         let passed_ns = now_ns - self.at_ns;
         if passed_ns == 0 {

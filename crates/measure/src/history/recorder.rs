@@ -291,7 +291,7 @@ impl Recorder {
     }
 
     /// Samples the lags of all tasks (if they are not too many), once per period, because tasks
-    /// that wait for long are seen at no switch.
+    /// that wait for long take part in no switch.
     fn note_lags(&mut self, now_ns: u64) {
         if self.fairness.is_none() || now_ns < self.next_look_ns || self.tasks.len() > TASK_ROWS {
             return;

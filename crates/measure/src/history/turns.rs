@@ -40,7 +40,8 @@ pub struct RunInterval {
     pub start_ns: u64,
     /// End, ns; later than `start_ns`.
     pub end_ns: u64,
-    /// Time that tasks had the CPU; less than the whole if there are gaps between merged intervals.
+    /// Time that tasks had the CPU. It is less than the whole if there are gaps between merged
+    /// intervals.
     pub busy_ns: u64,
     /// Time that `task` had at least. Equals the whole for a single interval.
     pub task_ns: u64,
@@ -97,7 +98,7 @@ impl RunIntervals {
         self.count
     }
 
-    /// Returns the time within which intervals of a CPU are merged, ns; `0`: none was merged.
+    /// Returns the time within which intervals of a CPU are merged, ns. `0`: none was merged.
     pub fn grain_ns(&self) -> u64 {
         self.grain_ns
     }

@@ -65,7 +65,7 @@ pub struct Parameter {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
-    /// Values of names in the texts; there is one measurement for each combination.
+    /// Values of names in the texts. There is one measurement for each combination.
     #[serde(default, rename = "for")]
     pub axes: For,
     /// A benchmark of `schedlab bench`.
@@ -75,7 +75,7 @@ pub struct Measurement {
     pub parameters: BTreeMap<String, Value>,
     /// The scheduler: `o_n@2.4.19`.
     pub scheduler: String,
-    /// Number of runs with different seeds; their mean is compared.
+    /// Number of runs with different seeds. Their mean is compared.
     #[serde(default = "one")]
     pub seeds: u64,
     /// The benchmark's figure that was measured.

@@ -2,7 +2,7 @@
 //!
 //! [`mod@fit`] does the search. This module reads the file, simulates the measurements, and writes
 //! the machine's file, in which every fitted number names what it was fitted to. Measurements that
-//! are held out have no part in the search; they are simulated before and after it. Only they are
+//! are held out have no part in the search. They are simulated before and after it. Only they are
 //! evidence for the model.
 //!
 //! * [`mod@file`]: the format of the files.
@@ -97,7 +97,7 @@ pub struct Compared {
 pub enum Progress {
     /// A simulation is complete.
     Simulation,
-    /// A set of values was tried; its relative error is about this.
+    /// A set of values was tried. Its relative error is about this.
     Try(f64),
 }
 

@@ -4,7 +4,7 @@
 use schedlab_core::{Account, Candidate, GroupId, Question, RuleDoc, TaskId, Who};
 
 /// Checks the accounts of one reschedule, which picked `next`, against the scheduler's `rules`. The
-/// last account of a pick counts; a scheduler may have looked several times.
+/// last account of a pick counts. A scheduler may have looked several times.
 ///
 /// # Errors
 /// Description of what is not true.

@@ -30,8 +30,8 @@ pub enum Variant {
     /// On a modelled machine where nothing costs anything, which must give the same result as an
     /// idealised machine.
     Free,
-    /// On a modelled machine where everything is expensive. Only unconditional rules are checked:
-    /// no task is lost, and the accounts are consistent.
+    /// The run is on a modelled machine where everything is expensive. Only unconditional rules are
+    /// checked: no task is lost, and the accounts are consistent.
     Modelled,
 }
 

@@ -95,8 +95,8 @@ impl World {
             }
         }
         let Maker { tasks, work_us, sleep_us, delay_us, .. } = maker;
-        // Enough if all work were done on one CPU, all sleeps happened one after the other, and
-        // real-time tasks had three quarters of the time.
+        // Time that is enough if all work were done on one CPU, all sleeps happened one after the
+        // other, and real-time tasks had three quarters of the time.
         let enough_us = 4 * work_us + sleep_us + delay_us + 10_000_000;
         // The smallest limit is a quarter of a CPU.
         let enough_us = if limits { 4 * enough_us } else { enough_us };

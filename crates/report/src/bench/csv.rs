@@ -5,7 +5,7 @@ use crate::csv::Rows;
 
 /// Returns one row for each run and figure: all parameters of the benchmark under their names, then
 /// `scheduler,release,seed,figure,value,unit`. The benchmark's own figures come first, in its own
-/// units; the others are in `ns`, `part`, `index` or `count`.
+/// units. The others are in `ns`, `part`, `index` or `count`.
 pub fn figures(report: &BenchReport) -> String {
     let names = report.parameters.iter().map(|axis| axis.name.as_str());
     let columns = ["scheduler", "release", "seed", "figure", "value", "unit"];

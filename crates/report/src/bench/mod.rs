@@ -1,7 +1,7 @@
 //! Results of benchmarks as data: the document `schedlab-bench/1`, and everything that is derived
 //! from it.
 //!
-//! A *point* is one choice of values for the swept parameters, under one scheduler; it has one run
+//! A *point* is one choice of values for the swept parameters, under one scheduler. It has one run
 //! per seed.
 //!
 //! * [`table`]: tables for people.

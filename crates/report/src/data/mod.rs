@@ -46,7 +46,7 @@ pub(crate) mod tests {
     use std::collections::BTreeSet;
 
     /// Returns a run of this length on this number of CPUs in which nothing happened to these
-    /// tasks; the key is the name up to the dash.
+    /// tasks. The key is the name up to the dash.
     pub fn empty_run(cpus: u32, end_ns: u64, names: &[&str]) -> RunReport {
         let task = |(number, name): (usize, &&str)| TaskFigures {
             task: number as u32,

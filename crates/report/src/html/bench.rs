@@ -58,7 +58,7 @@ fn warnings(report: &BenchReport) -> Markup {
     }
 }
 
-/// Returns the name of a figure; a metric of the catalogue has its definition.
+/// Returns the name of a figure. A metric of the catalogue has its definition.
 fn term(report: &BenchReport, name: &str) -> Markup {
     let known = COMPARED.iter().filter_map(|id| catalogue::find(id)).find(|it| it.title() == name);
     let text = match (known, report.any(name)) {

@@ -257,7 +257,7 @@ fn a_benchmark_has_each_figure_as_a_curve_and_a_table_and_nothing_becomes_markup
     let figures = bench.figure_names().len();
     assert_eq!(text.matches("class=\"figure-of\"").count(), figures);
     assert_eq!(text.matches("<figure class=\"curve\"><svg").count(), figures);
-    // The requested figure is first; the best of a row is marked: slow is half of slower.
+    // The requested figure is first. The best of a row is marked: slow is half of slower.
     let first = text.find("<option value=\"0\">waiting longest</option>");
     assert!(first.is_some());
     let row = text.split("<th class=\"value\" scope=\"row\">10</th>").nth(1).expect("a row");

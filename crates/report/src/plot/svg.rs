@@ -226,8 +226,8 @@ fn curve(svg: &mut Svg, place: &Place, number: usize, series: &Series) {
     svg.close("g");
 }
 
-/// Draws the bars of the series with this number out of `of` series. Bars of one name are adjacent;
-/// a fifth of the space separates one name's bars from the next.
+/// Draws the bars of the series with this number out of `of` series. Bars of one name are adjacent.
+/// A fifth of the space separates one name's bars from the next.
 fn bars(svg: &mut Svg, place: &Place, (number, of): (usize, usize), series: &Series) {
     let room = place.x(1.0) - place.x(0.0);
     let width = room * 0.8 / of as f64;

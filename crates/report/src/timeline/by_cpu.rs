@@ -5,7 +5,7 @@ use super::window::{Owners, Window};
 use crate::data::SliceRow;
 use crate::format::{percent, wrapped};
 
-/// Maximum number of lanes; with more CPUs, a lane represents several.
+/// Maximum number of lanes. With more CPUs, a lane represents several.
 const LANES_MAX: usize = 32;
 /// Maximum number of owners with their own letter.
 pub(super) const LETTERS: usize = 26;

@@ -10,7 +10,7 @@
 //! # Cells
 //!
 //! A cell is one column of one lane: a stretch of time of equal length. In the lane of a task its
-//! darkness shows how much of that time the task ran; a line means that it waited for a CPU, a
+//! darkness shows how much of that time the task ran. A line means that it waited for a CPU, a
 //! blank that it slept or did not exist. With two CPUs the upper half of the line is CPU 0, the
 //! lower half CPU 1, so that migrations are visible.
 //!

@@ -9,7 +9,7 @@ pub(super) const LABEL_MAX: usize = 18;
 /// Width of the figure after a lane, including the blank before it.
 pub(super) const FIGURE: usize = 9;
 
-/// Returns a colour (of the 256); all are distinguishable on black and on white.
+/// Returns a colour (of the 256). All are distinguishable on black and on white.
 pub(super) fn palette(number: usize) -> u8 {
     const COLORS: [u8; 12] = [33, 208, 71, 161, 99, 37, 178, 130, 205, 64, 244, 25];
     COLORS[number % COLORS.len()]
@@ -200,7 +200,7 @@ pub(super) mod tests {
     use crate::data::RunReport;
 
     /// Returns a run of this length on this number of CPUs in which nothing happened to these
-    /// tasks; the key is the name up to the dash.
+    /// tasks. The key is the name up to the dash.
     pub fn run_with(cpus: u32, end_ns: u64, names: &[&str]) -> RunReport {
         let mut run = crate::data::tests::empty_run(cpus, end_ns, names);
         run.slices = Some(vec![]);

@@ -44,8 +44,8 @@ impl Bfs {
         here.last_niffy = self.niffies;
     }
 
-    /// `update_cpu_clock`: subtracts from the running task's slice what it has used since it was
-    /// last charged.
+    /// `update_cpu_clock`: subtracts from the running task's slice the time that it has used since
+    /// it was last charged.
     pub(super) fn charge(&mut self, now_ns: u64, cpu: CpuId) {
         let here = &mut self.cpus[cpu.index()];
         if here.curr.is_some() && here.rq_policy != Policy::Fifo {

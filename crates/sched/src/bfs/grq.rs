@@ -330,9 +330,9 @@ impl DeadlineList {
         }
     }
 
-    /// Closes the holes. Done when they are more than half of the slots, so it costs O(1) for each
-    /// task that was ever queued, and the array never grows beyond twice the number of tasks (and a
-    /// few more).
+    /// Closes the holes. This is done when they are more than half of the slots, so it costs O(1)
+    /// for each task that was ever queued, and the array never grows beyond twice the number of
+    /// tasks (and a few more).
     fn compact(&mut self, level: u8, places: &mut TaskTable<Place>) {
         let mut to = 0;
         for from in self.first..self.deadlines.len() {

@@ -271,7 +271,7 @@ impl Bfs {
         self.nr_running += 1;
     }
 
-    /// Puts `prev`, the current task of `cpu`. Returns whether it continues after all.
+    /// Puts `prev`, the current task of `cpu`. Returns whether it continues to run.
     fn put_away(&mut self, platform: &mut Platform, cpu: CpuId, prev: TaskId) -> bool {
         let here = &self.cpus[cpu.index()];
         let row = &mut self.tasks[prev];
@@ -288,8 +288,8 @@ impl Bfs {
         } else if runnable && self.version.affinity == Affinity::Sticky {
             if self.queue.qnr() == 0 {
                 // The CPU's copies stay as they are: a task that is alone on the machine keeps the
-                // deadline of the last real switch, however often its own is renewed. (See the
-                // documentation.)
+                // deadline of the last real switch, however often its own is renewed. (See
+                // `docs/schedulers`.)
                 self.explain_pick(platform, cpu, rules::ALONE);
                 return true;
             }
@@ -496,7 +496,7 @@ impl Scheduler for Bfs {
             let dithers = self.version.dithers && here.dither;
             let used_up = if dithers {
                 // The slice began near a tick. If the next tick would overshoot the end of the
-                // slice by more than is left of it now, it ends now.
+                // slice by more than the part that is left now, the slice ends now.
                 here.rq_time_slice <= half_tick_us
             } else {
                 here.rq_time_slice < self.version.least_slice
@@ -650,8 +650,8 @@ impl Inspect for Bfs {
                 Clock::Niffies => distance,
             }
         };
-        // CPUs other than its last one may see a task's deadline later. 0.316 counts that in
-        // jiffies, however long these are: at HZ 100 it is ten times as long as at HZ 1000.
+        // For CPUs other than its last one, a task's deadline may count as later. 0.316 counts that
+        // in jiffies, however long these are: at HZ 100 it is ten times as long as at HZ 1000.
         let seen_later_ns = match self.version.affinity {
             _ if alone => 0,
             Affinity::CacheDistance => {
@@ -661,7 +661,8 @@ impl Inspect for Bfs {
             Affinity::Sticky => distance_ns(19),
         };
         Promises {
-            // Several tasks that wake at once may all ask the same idle CPU, which takes one.
+            // Several tasks that wake at once may all ask the same idle CPU, which takes one of
+            // them.
             idle_beside_waiting_ns: alone.then_some(0),
             // Once its own deadline has passed, each other task can at most use up the slice that
             // belongs to an even earlier deadline.

@@ -8,7 +8,7 @@ use schedlab_core::{CpuId, CpuSet, Platform, Policy, Question, Rule, TaskId};
 impl Bfs {
     /// `try_preempt`: asks an idle CPU to reschedule for `task`. If there is none, asks the CPU
     /// whose running task is the least entitled, if it is less entitled than `task`. The reschedule
-    /// then takes the task with the earliest deadline, which may be another one.
+    /// then takes the task with the earliest deadline, which may be another task.
     pub(super) fn try_preempt(&mut self, platform: &mut Platform, task: TaskId) {
         self.tasks[task].sticky = false;
         if self.resched_suitable_idle(platform, task) {
@@ -23,7 +23,7 @@ impl Bfs {
 
     /// Asks an idle CPU to reschedule, if there is one for `task`: its last one if that is idle.
     /// Only a reschedule removes a CPU from the idle map, so several tasks that wake at the same
-    /// instant may all ask the same one. Returns whether there was one.
+    /// instant may all ask the same CPU. Returns whether there was an idle CPU.
     pub(super) fn resched_suitable_idle(&self, platform: &mut Platform, task: TaskId) -> bool {
         let row = &self.tasks[task];
         let from = if self.version.searches_from_last_cpu { row.cpu } else { CpuId(0) };
@@ -39,8 +39,8 @@ impl Bfs {
         idle.is_some()
     }
 
-    /// 0.404: preempts at the worst level; among equals at the latest deadline; among equals again
-    /// on the lowest CPU.
+    /// 0.404: preempts the task with the worst level, among equals the one with the latest
+    /// deadline, and among these the one on the lowest CPU.
     fn preempt_latest(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         if row.policy == Policy::Idle {
@@ -112,9 +112,9 @@ impl Bfs {
         }
     }
 
-    /// 0.404: `cpu` switches away from `task` although it is runnable. The task becomes the CPU's
-    /// sticky task, whose deadline other CPUs see later by the longest distance. The former sticky
-    /// task, if it still waits, is no longer sticky.
+    /// 0.404: records that `cpu` switches away from `task` although it is runnable. The task
+    /// becomes the CPU's sticky task, whose deadline other CPUs see later by the longest distance.
+    /// The former sticky task, if it still waits, is no longer sticky.
     pub(super) fn swap_sticky(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let former = self.cpus[cpu.index()].sticky_task;
         if former == Some(task) {

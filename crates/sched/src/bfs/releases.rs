@@ -85,7 +85,7 @@ pub enum ForkRule {
     /// returns the rest of it.
     HalveAndReturn,
     /// Parent and child have half each. If a slice is too short to halve (2 * `RESCHED_US`), the
-    /// parent is left with nothing, and the child gets a full one.
+    /// parent is left with nothing, and the child gets a full slice.
     HalveOrRefill,
 }
 
@@ -110,7 +110,7 @@ pub struct Version {
     /// Affinity to the last CPU.
     pub affinity: Affinity,
     /// Whether a pick takes the first task in the queue whose deadline has passed, even if a later
-    /// one's is earlier.
+    /// task's deadline is earlier.
     pub takes_first_overdue: bool,
     /// Whether the search for an idle CPU goes upwards from the task's last CPU and around.
     /// Otherwise it starts at CPU 0.
@@ -192,8 +192,8 @@ impl Version {
         }
     }
 
-    /// 0.316 `task_timeslice`: returns the cost of a step of cache distance for a task; computed in
-    /// ms, used as jiffies.
+    /// 0.316 `task_timeslice`: returns the cost of a step of cache distance for a task. It is
+    /// computed in ms and used as jiffies.
     pub(super) const fn task_timeslice(&self, nice: i32, rr_interval_ms: i64) -> i64 {
         rr_interval_ms * self.ratio(nice) / 100
     }

@@ -355,7 +355,7 @@ fn an_account_of_a_pick_has_each_queued_deadline() {
 
 #[test]
 fn who_is_due_just_now_is_not_overdue() {
-    // 0.316 counts in jiffies: nice 0 is due in this number of them. The running task has the
+    // 0.316 counts in jiffies: nice 0 is due in this number of jiffies. The running task has the
     // earlier deadline.
     for (late, rule) in [(0, rules::EARLIEST_DEADLINE), (1, rules::FIRST_OVERDUE)] {
         let (mut bfs, mut platform) = machine(Version::V0_316, 1, &[0]);

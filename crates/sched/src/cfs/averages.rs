@@ -4,9 +4,9 @@
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Averages {
     /// Average run time between the wakeups that it issues, ns. A small value means that it does
-    /// little but wake others, and may be preempted easily.
+    /// little but wake others, and may easily be preempted.
     pub avg_wakeup: u64,
-    /// `sum_exec` at the last wakeup that it issued, ns; `0`: none since it last slept.
+    /// `sum_exec` at the last wakeup that it issued, ns. `0`: none since it last slept.
     pub last_wakeup: u64,
     /// `sum_exec` when it was itself last woken, ns.
     pub start_runtime: u64,

@@ -8,8 +8,8 @@ use super::Cfs;
 use super::ids::EntityId;
 
 impl Cfs {
-    /// `set_next_buddy`: `e` and its groups become `next` of their queues. Not for `SCHED_IDLE`
-    /// tasks.
+    /// `set_next_buddy`: `e` and its groups become `next` of their queues. This does not apply to
+    /// `SCHED_IDLE` tasks.
     pub(super) fn set_next_buddy(&mut self, e: EntityId) {
         if self.entities[e].is_idle_policy {
             return;
@@ -22,8 +22,8 @@ impl Cfs {
         }
     }
 
-    /// `set_last_buddy`: `e` and its groups become `last` of their queues. Not for `SCHED_IDLE`
-    /// tasks.
+    /// `set_last_buddy`: `e` and its groups become `last` of their queues. This does not apply to
+    /// `SCHED_IDLE` tasks.
     pub(super) fn set_last_buddy(&mut self, e: EntityId) {
         if self.entities[e].is_idle_policy {
             return;

@@ -44,8 +44,9 @@ impl Class for Cfs {
         true
     }
 
-    /// `yield_task_fair`: almost nothing. Since 3.2 the task is skipped once. The task is charged
-    /// and returns to the place that its virtual time gives it, so it may be picked again at once.
+    /// `yield_task_fair`: does almost nothing. Since 3.2 the task is skipped once. The task is
+    /// charged and returns to the place that its virtual time gives it, so it may be picked again
+    /// at once.
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
         let q = self.entities[e].cfs_rq;
@@ -456,14 +457,14 @@ impl FairClass for Cfs {
         Ok(())
     }
 
-    /// Only a single CPU without groups has promises. With several CPUs one may idle while tasks
-    /// wait (the balancer tolerates a quarter more load elsewhere, and delays its passes), and a
-    /// group may have many members.
+    /// Returns the promises. Only a single CPU without groups has any. With several CPUs a CPU may
+    /// idle while tasks wait (the balancer tolerates a quarter more load elsewhere, and delays its
+    /// passes), and a group may have many members.
     ///
-    /// A waiting task stands still in virtual time while every other gains on it: no other task may
-    /// run once it is past the waiting task by more than a wakeup's granularity or a tick. The task
-    /// can be ahead of `min_vruntime` by its first debit or its last slice, and others can be
-    /// behind by a sleeper's credit. (`SCHED_IDLE` tasks, whose weight is 3, have no promises.)
+    /// A waiting task stands still in virtual time while every other task gains on it: no other
+    /// task may run once it is past the waiting task by more than a wakeup's granularity or a tick.
+    /// The task can be ahead of `min_vruntime` by its first debit or its last slice, and others can
+    /// be behind by a sleeper's credit. (`SCHED_IDLE` tasks, whose weight is 3, have no promises.)
     fn promises(&self, rqs: &Rqs, load: &Workload) -> Promises {
         if rqs.cpus() > 1 || !self.groups.only_root() {
             return Promises::default();

@@ -53,8 +53,8 @@ impl CpuPower {
         CpuPower { power, at_boot, weak_groups }
     }
 
-    /// Returns the power of a group of CPUs, as of the last update by its first CPU; for another
-    /// node's group, as of boot. `is_own`: the CPU that asks is in the group.
+    /// Returns the power of a group of CPUs, as of the last update by its first CPU, or for another
+    /// node's group as of boot. `is_own`: the CPU that asks is in the group.
     #[inline]
     pub fn of_group(&self, level: usize, group: &[CpuId], is_own: bool) -> u64 {
         let first = group[0].index();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     /// Two nodes of two CPUs each in a domain of nodes, which is half of a domain of all nodes. A
-    /// node sees its own group with 1000 left of 2048, or 500; for the other group, the 2048 at
+    /// node sees its own group with 1000 left of 2048, or 500. For the other group, the 2048 at
     /// boot count.
     #[test]
     fn of_its_own_node_a_group_counts_what_is_left_of_others_what_was_there_at_boot() {

@@ -95,7 +95,8 @@ impl Cfs {
         while let Some(e) = level {
             let &Entity { cfs_rq: q, on_rq, parent, .. } = &self.entities[e];
             if !on_rq {
-                // A queue was already throttled, further up or just before its entity was queued.
+                // A queue was already throttled, either further up or just before its entity was
+                // queued.
                 return;
             }
             if leaves {

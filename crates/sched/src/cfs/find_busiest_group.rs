@@ -53,7 +53,8 @@ impl Cfs {
         Some((queue, imbalance))
     }
 
-    /// `update_sd_lb_stats`: examines all groups. `None`: no other group has too much load.
+    /// `update_sd_lb_stats`: examines all groups. Returns `None` if no other group has too much
+    /// load.
     fn update_sd_lb_stats(
         &self,
         rqs: &Rqs,

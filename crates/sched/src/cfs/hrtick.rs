@@ -114,7 +114,7 @@ mod tests {
     use schedlab_core::BuildConfig;
     use schedlab_core::platform::TimerOrder;
 
-    /// The timer is set to the rest of a slice, and to 10 us at least for a task that has yet to be
+    /// The timer is set to the rest of a slice, and to at least 10 us for a task that has yet to be
     /// switched to. A running task that has exceeded its slice is asked to reschedule.
     #[test]
     fn what_is_left_of_a_turn_counts_but_10_us_at_least_for_who_does_not_run_yet() {

@@ -41,7 +41,7 @@ pub struct Interactive {
     f: u64,
     /// Run time required before a task is judged, ns.
     tau_ns: u64,
-    /// Length of a sleep that clears the history, ns; `0`: none does.
+    /// Length of a sleep that clears the history, ns. `0`: none does.
     reset_ns: u64,
     rows: Vec<Row>,
 }
@@ -63,7 +63,7 @@ impl Default for Interactive {
 }
 
 impl Interactive {
-    /// Whether a task with this run time is CPU bound at one step more than before.
+    /// Whether a task with this run time is CPU-bound at one step more than before.
     fn is_cpu_bound(&self, row: &Row, sum_exec_ns: u64) -> bool {
         let steps = u128::from(row.nice_add) + 1;
         row.nice_add < NICE_ADD_MAX

@@ -15,7 +15,7 @@ pub(super) struct SgLbStats {
     pub avg_load: u64,
     /// `group_imb`: whether the loads of the group's CPUs differ too much.
     pub imbalanced: bool,
-    /// `group_capacity`: number of tasks that it holds without being overcommitted.
+    /// `group_capacity`: number of tasks that the group holds without being overcommitted.
     pub capacity: u64,
 }
 

@@ -140,8 +140,9 @@ impl Cfs {
         moved
     }
 
-    /// Finds the busiest CPU and pulls from it, or from the next busiest if none of its tasks may
-    /// run here. Returns the CPU, and whether anything was moved. `None`: the domain is balanced.
+    /// Finds the busiest CPU and pulls from it, or from the next busiest if none of the busiest
+    /// CPU's tasks may run here. Returns the CPU, and whether anything was moved. `None`: the
+    /// domain is balanced.
     fn pull_from_busiest(
         &mut self,
         rqs: &mut Rqs,
@@ -198,8 +199,8 @@ impl Cfs {
         }
     }
 
-    /// `load_balance_newidle`. Returns whether the search should end: something was moved, a busy
-    /// CPU has nothing to give, or a sibling is busy.
+    /// Implements `load_balance_newidle`. Returns whether the search should end: something was
+    /// moved, a busy CPU has nothing to give, or a sibling is busy.
     fn load_balance_newidle(
         &mut self,
         rqs: &mut Rqs,

@@ -26,7 +26,7 @@ impl LoadWeight {
             Policy::Fifo | Policy::RoundRobin | Policy::Deadline => RT_LOAD,
             // Before 2.6.29 the inverse of the idle weight was written as 1 << 31 in a signed int,
             // which 64-bit machines sign-extend. Products with it wrap, and the result is
-            // meaningless. But it is what those kernels computed.
+            // meaningless. But those kernels computed it so.
             Policy::Idle if old_idle_weight => {
                 LoadWeight { weight: 2, inverse: 0xFFFF_FFFF_8000_0000 }
             }
@@ -62,8 +62,8 @@ pub fn inverse(weight: u64, rule: InverseRule) -> u64 {
     }
 }
 
-/// `calc_delta_mine`: `delta * weight / (the weight whose inverse is given)`, without a division.
-/// Every product is taken modulo 2^64.
+/// `calc_delta_mine`: returns `delta * weight / (the weight whose inverse is given)`, without a
+/// division. Every product is taken modulo 2^64.
 #[inline]
 pub fn calc_delta_mine(delta: u64, weight: u64, inverse: u64) -> u64 {
     let product = delta.wrapping_mul(weight);
@@ -75,7 +75,7 @@ pub fn calc_delta_mine(delta: u64, weight: u64, inverse: u64) -> u64 {
     scaled.min(i64::MAX as u64)
 }
 
-/// `calc_delta_fair`: real time as virtual time, for an entity of this weight, ns.
+/// `calc_delta_fair`: returns real time as virtual time, for an entity of this weight, ns.
 #[inline]
 pub fn calc_delta_fair(delta: u64, load: LoadWeight) -> u64 {
     if load.weight == u64::from(NICE_0_LOAD) {

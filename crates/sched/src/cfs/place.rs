@@ -28,9 +28,9 @@ impl Cfs {
 
 /// Does the work of `place_entity` for a waking sleeper.
 ///
-/// The sleeper starts at most half a latency before `min_vruntime` (a whole one before 2.6.32). It
-/// thus gets the CPU soon, but not for all the time that it has slept. A short sleep gains nothing:
-/// a sleeper whose vruntime is later than that keeps it.
+/// The sleeper starts at most half a latency before `min_vruntime` (a whole one before 2.6.32). The
+/// sleeper thus gets the CPU soon, but not for all the time that it has slept. A short sleep gains
+/// nothing: a sleeper whose vruntime is later than that point keeps its vruntime.
 #[inline]
 pub(super) fn place_sleeper(
     version: &Version,

@@ -13,8 +13,8 @@ use schedlab_core::{CpuId, Platform, Policy, Question, Rule};
 const DECIDE_ALONE: u32 =
     Feature::WakeupSync.bit() | Feature::WakeupOverlap.bit() | Feature::WakeupRunning.bit();
 
-/// Result of [`wakeup_preempt_entity`](Cfs::wakeup_preempt_entity): how far the running entity is
-/// ahead of the woken one.
+/// Result of [`wakeup_preempt_entity`](Cfs::wakeup_preempt_entity): the distance by which the
+/// running entity is ahead of the woken one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PreemptVerdict {
     /// It is not ahead: no preemption.
@@ -96,8 +96,8 @@ impl Cfs {
                 let mut gran = limit;
                 // (True at wakeups, false inside the pick.)
                 if queue.curr.is_some() && self.tunables.has(Feature::AdaptiveGran) {
-                    // `adaptive_gran`: smaller the longer the running entity has run and the sooner
-                    // the woken one usually wakes others.
+                    // `adaptive_gran`: returns a granularity that is smaller the longer the running
+                    // entity has run and the sooner the woken one usually wakes others.
                     let ran_ns = curr.sum_exec - curr.prev_sum_exec;
                     let wanted = 2u64
                         .wrapping_mul(woken.averages.avg_wakeup)
@@ -165,7 +165,7 @@ impl Cfs {
         }
     }
 
-    /// `check_preempt_wakeup`: `pid` is new on a CPU that runs a fair task. Decides whether it
+    /// `check_preempt_wakeup`: decides whether `pid`, which is new on a CPU that runs a fair task,
     /// preempts.
     #[inline]
     pub(super) fn check_preempt_wakeup(

@@ -57,8 +57,8 @@ pub struct PlaceRule {
 /// Distance by which a woken entity must be behind the running one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GranRule {
-    /// The granularity in the virtual time of the running entity, if its weight is not 1024.
-    /// Compared as unsigned numbers.
+    /// The granularity in the virtual time of the running entity, if its weight is not 1024. It is
+    /// compared as an unsigned number.
     OfRunning,
     /// The granularity in the virtual time of the running entity, if it is heavier than 1024.
     OfHeavyRunning,
@@ -74,14 +74,14 @@ pub enum GranRule {
 pub enum Buddies {
     /// None.
     None,
-    /// The woken entity (`next`) and the running one (`last`), at every wakeup; `next` is
+    /// The woken entity (`next`) and the running one (`last`), at every wakeup. `next` is
     /// preferred.
     EveryWakeup,
-    /// The preempted entity (`last`), if there are many; `next` only with `NEXT_BUDDY`. `last` is
-    /// preferred.
+    /// The preempted entity (`last`), if there are many entities. `next` only with `NEXT_BUDDY`.
+    /// `last` is preferred.
     Preempted,
-    /// The preempted entity (`last`), if there are many; the preempting one (`next`); one that
-    /// yields and is to be skipped (`skip`). `next` is preferred.
+    /// The preempted entity (`last`), if there are many entities, the preempting one (`next`), and
+    /// one that yields and is to be skipped (`skip`). `next` is preferred.
     Preempting,
 }
 
@@ -276,7 +276,8 @@ impl Version {
         ..Version::V2_6_29
     };
 
-    /// 2.6.24: the first with vruntime. No buddies, no hierarchy in slices, plain divisions.
+    /// 2.6.24: the first release with vruntime. It has no buddies, no hierarchy in slices, and
+    /// plain divisions.
     pub const V2_6_24: Version = Version {
         name: "2.6.24",
         wakeup_granularity_ns: 10_000_000,

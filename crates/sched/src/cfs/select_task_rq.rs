@@ -111,7 +111,7 @@ impl Cfs {
         AffineLoads { this_load, load, with, without, imbalance, sync, is_balanced, is_light }
     }
 
-    /// Whether a synchronous wakeup is treated as one. It is not if the waker or the woken task
+    /// Whether a synchronous wakeup is treated as such. It is not if the waker or the woken task
     /// usually runs for long after a wakeup that it issued.
     fn believes_sync(&self, waker: Pid, woken: EntityId, sync: bool) -> bool {
         let overlaps = [self.entity_if_any(waker), Some(woken)]
@@ -208,8 +208,8 @@ impl Cfs {
         least.filter(|&(load, _)| 100 * own_load >= imbalance * load).map(|(_, group)| group)
     }
 
-    /// `find_idlest_cpu`: returns the allowed CPU of a group with the least load; among equals the
-    /// current one, else the first.
+    /// `find_idlest_cpu`: returns the allowed CPU of a group with the least load. Among equals, the
+    /// current one wins, else the first.
     fn find_idlest_cpu(&self, rqs: &Rqs, cpus: &[CpuId], this: CpuId, pid: Pid) -> Option<CpuId> {
         let mut best: Option<(u64, CpuId)> = None;
         for &cpu in cpus {
@@ -247,7 +247,7 @@ fn idle_sibling(rqs: &Rqs, pid: Pid, cpu: CpuId) -> CpuId {
 
 /// The operands of `wake_affine`.
 struct AffineLoads {
-    /// The load of the waker's CPU; without the waker if the wakeup is treated as synchronous.
+    /// The load of the waker's CPU, without the waker if the wakeup is treated as synchronous.
     this_load: u64,
     /// The load of the previous CPU.
     load: u64,
@@ -266,8 +266,8 @@ struct AffineLoads {
 }
 
 impl AffineLoads {
-    /// `wake_affine`: returns the rule by which the task moves to the waker's CPU;
-    /// [`rules::PREVIOUS_CPU`] if it does not.
+    /// `wake_affine`: returns the rule by which the task moves to the waker's CPU, or
+    /// [`rules::PREVIOUS_CPU`] if it does not move.
     #[inline]
     fn wake_affine(&self) -> Rule {
         if self.is_balanced {
@@ -333,8 +333,8 @@ mod tests {
         rqs.thread_mut(anywhere).nr_cpus_allowed = CPUS;
         let (mut left, mut stayed) = (0, 0);
         for round in 0..200 {
-            // Forks that compare the current load or a decaying one; few or many loads, and all or
-            // hardly any of them 0.
+            // Forks that compare the current load or a decaying one, with few or many loads, and
+            // all or hardly any of them 0.
             let bound = 1 + round % 4;
             for cpu in (0..CPUS).map(CpuId) {
                 let load = 1024 * (round % 3 + random.below(bound));

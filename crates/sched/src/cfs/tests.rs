@@ -152,7 +152,7 @@ fn a_child_inherits_its_parents_virtual_time_and_starts_a_slice_after_min_vrunti
     let cpu = CpuId(0);
     let running = m.current[0].unwrap();
     let child = m.start(TaskAttr::default(), Life::Hog, Parent::Task { task: running, cpu });
-    // A third of 5 ms after `min_vruntime`, slightly less by the computed inverse; or at the
+    // A third of 5 ms after `min_vruntime`, slightly less by the computed inverse, or at the
     // parent's vruntime, if that is later.
     let earliest = m.sched.fair.min_vruntime(cpu).ns() as i64 + 1_666_000;
     let place = vruntime(&m, child);
@@ -244,7 +244,7 @@ fn a_batch_task_never_preempts_and_an_idle_one_gives_way_at_once() {
 
 #[test]
 fn older_releases_give_sleepers_a_whole_latency() {
-    // 2.6.31 on one CPU: after a long sleep, 20 ms before `min_vruntime`; 2.6.28 does the same, by
+    // 2.6.31 on one CPU: after a long sleep, 20 ms before `min_vruntime`. 2.6.28 does the same, by
     // weight.
     for (version, nice, credit) in [
         (Version::V2_6_31, 0, 20_000_000),
@@ -576,7 +576,8 @@ fn the_policy_that_a_task_has_already_restarts_its_turn() {
 
 #[test]
 fn an_exec_moves_a_task_away_from_others_but_not_from_an_empty_cpu() {
-    // Alone, it is sent to the idle CPU, and comes straight back: the CPU that it left has no load.
+    // When it is alone, it is sent to the idle CPU, and comes straight back: the CPU that it left
+    // has no load.
     let mut m = machine_2_6_32(2);
     let a = m.nice(0, Life::Hog);
     m.run_until(3 * MS);

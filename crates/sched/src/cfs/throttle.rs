@@ -12,8 +12,8 @@ use crate::classes::bandwidth::Expiry;
 use schedlab_core::{CpuId, Platform, TimerKey};
 
 impl Cfs {
-    /// `check_enqueue_throttle`: queue `q` has received its first entity and may have no runtime
-    /// for it. (A queue whose entity runs is checked when that entity is put away.)
+    /// `check_enqueue_throttle`: handles a queue `q` that has received its first entity and may
+    /// have no runtime for it. (A queue whose entity runs is checked when that entity is put away.)
     #[inline]
     pub(super) fn check_enqueue_throttle(
         &mut self,

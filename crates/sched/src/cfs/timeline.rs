@@ -102,7 +102,7 @@ impl Timeline {
         self.places.remove(place(vruntime, arrival, e));
     }
 
-    /// Renumbers the waiting entities from 0, in their order; calls `renumbered` with each and its
+    /// Renumbers the waiting entities from 0, in their order. Calls `renumbered` with each and its
     /// number.
     #[cold]
     pub fn renumber(&mut self, mut renumbered: impl FnMut(EntityId, u32)) {
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn it_agrees_with_a_sorted_list_under_random_use() {
-        // Few equals and many; around the wrap of virtual time, and around half of it.
+        // Few equals and many, around the wrap of virtual time, and around half of its range.
         for (seed, spread) in [(1, 1 << 30), (2, 5), (3, 300)] {
             for base in [0u64.wrapping_sub(spread / 2), (1 << 63) - spread / 2] {
                 let mut random = Random(seed);

@@ -22,7 +22,7 @@ pub struct Tunables {
     pub child_runs_first: bool,
     /// `sched_compat_yield`: a yielding task goes behind all others.
     pub compat_yield: bool,
-    /// `sched_migration_cost`, ns: a task that ran more recently is cache hot. -1: every task is.
+    /// `sched_migration_cost`, ns: a task that ran more recently is cache-hot. -1: every task is.
     pub migration_cost_ns: i64,
     /// `sched_nr_migrate`: approximate number of tasks examined in a balancing pass.
     pub nr_migrate: u32,
@@ -124,7 +124,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 
 impl Tunables {
-    /// Returns the tunables of a release with their values; `others` come before the feature bits.
+    /// Returns the tunables of a release with their values. `others` come before the feature bits.
     pub fn list(&self, version: &Version, others: impl Iterator<Item = Tunable>) -> Vec<Tunable> {
         let mut all = Vec::new();
         let mut add = |name: &'static str, value: i64, range, help| {

@@ -112,10 +112,10 @@ impl Cfs {
         }
     }
 
-    /// `update_cfs_shares` (3.2): the load of queue `q` has changed. The weight of its group's
-    /// entity becomes the fraction of the shares that corresponds to this load's fraction of the
-    /// group's total load, or the minimum, if there is no load. (No description of how 3.2 sums the
-    /// group's load over the CPUs is available: the loads are used as they are.)
+    /// `update_cfs_shares` (3.2): handles a change of the load of queue `q`. The weight of its
+    /// group's entity becomes the fraction of the shares that corresponds to this load's fraction
+    /// of the group's total load, or the minimum, if there is no load. (No description of how 3.2
+    /// sums the group's load over the CPUs is available: the loads are used as they are.)
     pub(super) fn update_cfs_shares(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let queue = &self.queues[q];
         let Some(e) = queue.entity else {
@@ -133,7 +133,7 @@ impl Cfs {
         }
     }
 
-    /// At the tick: does the same for a queue whose load has not changed, after its tasks have run
+    /// Does the same at the tick for a queue whose load has not changed, after its tasks have run
     /// for so long that the loads on other CPUs may have changed.
     pub(super) fn update_entity_shares_tick(
         &mut self,
@@ -148,7 +148,7 @@ impl Cfs {
     }
 
     /// `effective_load`: returns the change of the weight of `cpu` if `own` were added to the queue
-    /// of `group` there, and `all` to the group as a whole. Signed.
+    /// of `group` there, and `all` to the group as a whole. The change is signed.
     pub(super) fn effective_load(
         &self,
         group: GroupId,

@@ -44,7 +44,7 @@ impl Vruntime {
         if other.is_before(self) { other } else { self }
     }
 
-    /// Returns the distance of this point after `other`; negative if it is before it.
+    /// Returns the distance of this point after `other`. Negative: this point is before `other`.
     #[inline]
     pub const fn ahead_of(self, other: Vruntime) -> i64 {
         self.0.wrapping_sub(other.0) as i64

@@ -272,6 +272,26 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
+    /// `account_cfs_rq_runtime` from 7.2 on: charges queue `q`, which has run for `delta_ns`. The
+    /// queue draws up to a slice if it goes on running (`goes_on`), else the least. Returns `false`
+    /// if it has no runtime left and gets none, so that it is throttled at once.
+    pub fn account_at_once(
+        &mut self,
+        platform: &mut Platform,
+        q: Q,
+        delta_ns: u64,
+        goes_on: bool,
+    ) -> bool {
+        if self.limited == 0 || !self.locals[q].enabled {
+            return true;
+        }
+        let local = &mut self.locals[q];
+        local.remaining_ns -= delta_ns as i64;
+        local.remaining_ns > 0
+            || local.throttled
+            || if goes_on { self.assign(platform, q) } else { self.gets_the_least(platform, q) }
+    }
+
     /// `expire_cfs_rq_runtime`: discards runtime drawn in an earlier period.
     fn expire(&mut self, q: Q, now_ns: u64) {
         let local = &mut self.locals[q];
@@ -516,9 +536,9 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.pools[group.index()].first_throttled
     }
 
-    /// `tg_set_cfs_bandwidth`, except for the throttled queues, which the fair class unthrottles
-    /// afterwards ([`first_throttled`](Bandwidth::first_throttled)). All drawn runtime becomes
-    /// void, and the pool is full. `queues` are the queues of the group.
+    /// Implements `tg_set_cfs_bandwidth`, except for the throttled queues, which the fair class
+    /// unthrottles afterwards ([`first_throttled`](Bandwidth::first_throttled)). All drawn runtime
+    /// becomes void, and the pool is full. `queues` are the queues of the group.
     ///
     /// # Errors
     /// The refusals of the kernel (`EINVAL`), and bursts where the release has none.
@@ -601,7 +621,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
     }
 
     /// `tg_cfs_schedulable_down`: checks that no group would have a larger fraction of the CPU than
-    /// its parent if `group` had `part` (in 2^-20; `None`: no limit).
+    /// its parent if `group` had `part` in units of 2^-20 (`None`: no limit).
     fn check_hierarchy(&self, group: GroupId, part: Option<u64>) -> Result<(), Refused> {
         let mut parts: Vec<Option<u64>> = Vec::with_capacity(self.pools.len());
         for (number, pool) in self.pools.iter().enumerate() {
@@ -736,7 +756,7 @@ impl<Q> Pool<Q> {
     }
 
     /// `__refill_cfs_bandwidth_runtime`: adds the quota of a new period. Without bursts the
-    /// remainder of the old one is lost.
+    /// remainder of the old period is lost.
     fn refill(&mut self, now_ns: u64, burst: bool) {
         let Some(quota_ns) = self.quota_ns else {
             return;

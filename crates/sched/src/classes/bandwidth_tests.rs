@@ -177,7 +177,7 @@ fn a_period_in_which_nothing_is_drawn_stops_the_timer() {
     // Runtime was drawn in the first period: the timer continues, and the pool is marked idle.
     assert_eq!(m.fire(), Expiry::Nothing);
     assert_eq!(m.due_ms(), [200.0]);
-    // 4 ms are left locally but have expired; 1 ms later the queue draws, which clears the mark.
+    // 4 ms are left locally but have expired. 1 ms later the queue draws, which clears the mark.
     m.at(150 * MS);
     assert!(m.runs(0, MS));
     assert_eq!(m.fire(), Expiry::Nothing);

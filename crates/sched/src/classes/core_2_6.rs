@@ -529,7 +529,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         let pid = self.core.pid(task);
         self.core.act_on(by);
         let present = self.core.settings[pid.index()].attr;
-        // setpriority(2) changes the nice value alone. `sched_setscheduler(2)` changes everything
+        // `setpriority(2)` changes the nice value alone. `sched_setscheduler(2)` changes everything
         // else. A call that changes both performs one after the other.
         let but_nice = SchedAttr { nice: present.nice, ..*attr };
         if but_nice != present {

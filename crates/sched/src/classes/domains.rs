@@ -129,8 +129,8 @@ impl DomainParams {
 pub enum Dropping {
     /// Drop all of them.
     EqualSpans,
-    /// Drop those without a flag that the one below lacks (`sd_parent_degenerate`). In a domain of
-    /// one group, flags that are meaningful only between groups are ignored.
+    /// Drop domains without a flag that the one below lacks (`sd_parent_degenerate`). In a domain
+    /// of one group, flags that are meaningful only between groups are ignored.
     NoNewFlags {
         /// Whether, after each drop, the next domain up is kept unconditionally (2.6.22, 2.6.24).
         next_stays: bool,
@@ -331,8 +331,8 @@ impl Domains {
         })
     }
 
-    /// Like [`describe`](Domains::describe), with the release's own description of a level.
-    /// `heading` receives the level and the first of its spans.
+    /// Does the same as [`describe`](Domains::describe), with the release's own description of a
+    /// level. `heading` receives the level and the first of its spans.
     pub fn describe_as(&self, heading: impl Fn(&DomainLevel, &Span) -> String) -> String {
         let mut text = String::new();
         for (number, level) in self.levels.iter().enumerate() {

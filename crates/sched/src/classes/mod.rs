@@ -116,8 +116,8 @@ pub enum Select {
 
 /// A scheduling class: one member of the list.
 ///
-/// `cpu` is the CPU whose runqueue a hook is about; [`Rqs::this_cpu`] is the CPU that executes it.
-/// The core has read the clock of `cpu`. It maintains [`Rqs::nr_running`] (except for fair
+/// `cpu` is the CPU whose runqueue a hook is about. [`Rqs::this_cpu`] is the CPU that executes the
+/// hook. The core has read the clock of `cpu`. It maintains [`Rqs::nr_running`] (except for fair
 /// threads), [`Thread::on_rq`](rq::Thread::on_rq) and [`Rq::curr`](rq::Rq::curr) itself.
 #[allow(unused_variables)]
 pub trait Class {
@@ -231,8 +231,8 @@ pub trait Class {
     );
 }
 
-/// The fair class of a release. Besides its part in the list it balances, keeps the groups, and
-/// provides the release's tunables and promises.
+/// The fair class of a release. In addition to its part in the list, it balances, keeps the groups,
+/// and provides the release's tunables and promises.
 #[allow(unused_variables)]
 pub trait FairClass: Class {
     /// Whether a task that blocks leaves its runqueue at that moment rather than in its CPU's
@@ -247,8 +247,8 @@ pub trait FairClass: Class {
         false
     }
 
-    /// Makes room for `pid` and records its initial attributes. It is on no runqueue yet; [`Rqs`]
-    /// has its row.
+    /// Makes room for `pid` and records its initial attributes. `pid` is on no runqueue yet.
+    /// [`Rqs`] has its row.
     fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, parent: Parent);
 
     /// Called when the attributes of `pid` have changed. `pid` is on no runqueue (or has been taken

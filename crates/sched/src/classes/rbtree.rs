@@ -113,8 +113,8 @@ pub trait RowsMut<I>: Rows<I> {
     /// Colours `node`.
     fn set_red(&mut self, node: I, red: bool);
 
-    /// The children of `node`, or nodes below them, have changed: recomputes the value maintained
-    /// for `node`. Returns whether it changed.
+    /// Recomputes the value maintained for `node` after its children, or nodes below them, have
+    /// changed. Returns whether the value changed.
     #[inline]
     fn recompute(&mut self, node: I) -> bool {
         let _ = node;
@@ -334,7 +334,7 @@ pub fn remove<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, nod
     }
     let Links { parent, left, right } = *rows.links(node);
     let red = rows.is_red(node);
-    // The place where a black node is missing now: below `hole_parent`, on its left or right; and
+    // The place where a black node is missing now: below `hole_parent`, on its left or right, and
     // the child that fills the gap.
     let (hole_parent, hole_is_left, filler, lost_black);
     match (left, right) {

@@ -1,8 +1,9 @@
 //! Consistency checks of the class's state.
 
 use super::class::Fair;
-use super::ids::CfsRqId;
+use super::ids::{CfsRqId, EntityId};
 use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use super::timeline;
 use crate::classes::{ClassId, Pid, Rqs};
 use alloc::string::String;
@@ -36,14 +37,23 @@ impl<R: PickRule> Fair<R> {
         let queue = &self.cfs_rqs[q];
         let waiting = timeline::audit(&queue.tree, &self.se, self.order)?;
         let curr = queue.competing_curr(&self.se);
-        if waiting + usize::from(curr.is_some()) != queue.nr_queued as usize {
+        let is_account = self.version.has_one_tree() && queue.owner.is_some();
+        if !is_account && waiting + usize::from(curr.is_some()) != queue.nr_queued as usize {
             return Err(alloc::format!("{} queued, found {waiting}", queue.nr_queued));
         }
         let all = || timeline::iter(&self.se, &queue.tree).chain(curr);
-        if all().map(|e| self.info[e].load).sum::<u64>() != queue.load {
+        let one_tree = self.version.has_one_tree();
+        let here = |&e: &EntityId| self.cfs_rq_of(e) == q && self.se[e].on_rq;
+        let load = match one_tree {
+            true => self.info.indices().filter(here).map(|e| self.info[e].load).sum(),
+            false => all().map(|e| self.info[e].load).sum::<u64>(),
+        };
+        if load != queue.load {
             return Err("its load is not the sum of the weights of the queued entities".into());
         }
-        if let Some(e) = all().find(|&e| self.cfs_rq_of(e) != q || !self.se[e].on_rq) {
+        if let Some(e) =
+            all().find(|&e| !is_account && (self.tree_of(e) != q || !self.se[e].on_rq))
+        {
             return Err(alloc::format!("{e:?} is recorded on another queue"));
         }
         if queue.next.is_some_and(|buddy| !self.se[buddy].on_rq) {

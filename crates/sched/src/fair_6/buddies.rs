@@ -4,6 +4,7 @@
 use super::class::Fair;
 use super::ids::EntityId;
 use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 
 impl<R: PickRule> Fair<R> {
     /// Makes `e` and its ancestors next buddies, up to the first that is not queued or idle.
@@ -14,8 +15,10 @@ impl<R: PickRule> Fair<R> {
                 return;
             }
             let info = &self.info[e];
-            self.cfs_rqs[info.cfs_rq].next = Some(e);
-            next = info.parent;
+            let parent = info.parent;
+            let q = self.tree_of(e);
+            self.cfs_rqs[q].next = Some(e);
+            next = parent.filter(|_| !self.version.has_one_tree());
         }
     }
 
@@ -24,13 +27,13 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn clear_next_buddy(&mut self, e: EntityId) {
         let mut next = Some(e);
         while let Some(e) = next {
-            let info = &self.info[e];
-            let queue = &mut self.cfs_rqs[info.cfs_rq];
+            let q = self.tree_of(e);
+            let queue = &mut self.cfs_rqs[q];
             if queue.next != Some(e) {
                 return;
             }
             queue.next = None;
-            next = info.parent;
+            next = self.parent_of(e);
         }
     }
 }

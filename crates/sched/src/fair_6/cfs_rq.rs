@@ -14,7 +14,7 @@
 //! and no decision depends on it. The kernels move it at different times. Here it is moved when V
 //! is 17 ms away from it.
 
-use super::entity::{Entity, Vruntime};
+use super::entity::{Entities, Entity, Vruntime};
 use super::ids::{CfsRqId, EntityId};
 use super::timeline;
 use crate::classes::Pid;
@@ -37,6 +37,9 @@ pub struct CfsRq {
     pub tree: Root<EntityId>,
     /// The running entity. Its `on_rq` states whether it still competes.
     pub curr: Option<EntityId>,
+    /// The running task, on the root queue where all tasks of a CPU are in one tree (7.3). Then
+    /// `curr` is not in that tree, but the entity whose time is charged on this level.
+    pub task: Option<EntityId>,
     /// The entity that should run next (a buddy), if it is eligible.
     pub next: Option<EntityId>,
     /// Number of queued entities, `curr` and delayed ones included.
@@ -57,6 +60,8 @@ pub struct CfsRq {
     pub exec_clock: u64,
     /// Sum of the stored weights of the queued entities.
     pub load: u64,
+    /// Whether products are computed in 128 bits (7.1 on). Otherwise they wrap.
+    pub wide: bool,
     v0: Vruntime,
     /// S over the tree only.
     sum_wk: i64,
@@ -75,6 +80,8 @@ pub struct CfsRq {
     pub limbo: Option<Pid>,
     /// Group queue: the load average last published to the group (`tg_load_avg_contrib`).
     pub published: u64,
+    /// Group queue: the average of runnable tasks published with it (7.3).
+    pub published_runnable: u64,
     /// Time of that publication, ns.
     pub published_at: u64,
     /// This queue's share of its CPU's load, and the jiffy in which it was computed.
@@ -89,6 +96,7 @@ pub struct Sums {
     sum: i64,
     weight: i64,
     v0: Vruntime,
+    wide: bool,
 }
 
 impl Sums {
@@ -102,7 +110,11 @@ impl Sums {
     /// fraction.
     #[inline]
     pub fn eligible(&self, vruntime: Vruntime) -> bool {
-        self.sum >= vruntime.since(self.v0).wrapping_mul(self.weight)
+        let ahead = vruntime.since(self.v0);
+        if self.wide {
+            return i128::from(self.sum) >= i128::from(ahead) * i128::from(self.weight);
+        }
+        self.sum >= ahead.wrapping_mul(self.weight)
     }
 
     /// The total weight.
@@ -233,6 +245,7 @@ impl CfsRq {
         CfsRq {
             tree: Root::default(),
             curr: None,
+            task: None,
             next: None,
             nr_queued: 0,
             h_nr_queued: 0,
@@ -243,6 +256,7 @@ impl CfsRq {
             owner,
             exec_clock: 0,
             load: 0,
+            wide: false,
             v0: Vruntime(0u64.wrapping_sub(1 << 20)),
             sum_wk: 0,
             sum_w: 0,
@@ -252,27 +266,35 @@ impl CfsRq {
             pelt_clock: PeltClock::default(),
             limbo: None,
             published: 0,
+            published_runnable: 0,
             published_at: 0,
             h_load: (0, u64::MAX),
             util_est: 0,
         }
     }
 
+    /// The running entity that competes with those in the tree, or did so before it blocked.
+    #[inline]
+    pub fn tree_curr(&self) -> Option<EntityId> {
+        self.task.or(self.curr)
+    }
+
     /// The running entity, if it still competes.
     #[inline]
     pub fn competing_curr(&self, se: &IndexVec<EntityId, Entity>) -> Option<EntityId> {
-        self.curr.filter(|&curr| se[curr].on_rq)
+        self.tree_curr().filter(|&curr| se[curr].on_rq)
     }
 
     /// S and W over all competing entities, and v0.
     #[inline]
     pub fn sums(&self, se: &IndexVec<EntityId, Entity>) -> Sums {
-        let mut sums = Sums { sum: self.sum_wk, weight: self.sum_w, v0: self.v0 };
-        if let Some(curr) = self.curr {
+        let Self { sum_wk: sum, sum_w: weight, v0, wide, .. } = *self;
+        let mut sums = Sums { sum, weight, v0, wide };
+        if let Some(curr) = self.tree_curr() {
             let curr = &se[curr];
             if curr.on_rq {
                 sums.sum = sums.sum.wrapping_add(self.product(curr));
-                sums.weight += i64::from(curr.weight);
+                sums.weight += curr.weight();
             }
         }
         sums
@@ -281,7 +303,7 @@ impl CfsRq {
     /// An entity's part of S.
     #[inline]
     fn product(&self, entity: &Entity) -> i64 {
-        i64::from(entity.weight).wrapping_mul(entity.vruntime.since(self.v0))
+        entity.weight().wrapping_mul(entity.vruntime.since(self.v0))
     }
 
     /// V, rounded down.
@@ -303,7 +325,7 @@ impl CfsRq {
             self.v0 = entity.vruntime;
         }
         self.sum_wk = self.sum_wk.wrapping_add(self.product(entity));
-        self.sum_w += i64::from(entity.weight);
+        self.sum_w += entity.weight();
         self.bring_v0_near();
     }
 
@@ -311,7 +333,7 @@ impl CfsRq {
     #[inline]
     pub fn count_out(&mut self, entity: &Entity) {
         self.sum_wk = self.sum_wk.wrapping_sub(self.product(entity));
-        self.sum_w -= i64::from(entity.weight);
+        self.sum_w -= entity.weight();
         self.bring_v0_near();
     }
 
@@ -335,9 +357,15 @@ impl CfsRq {
     /// Like [`follow`](CfsRq::follow), after the vruntime of `curr` has changed otherwise than by a
     /// charge.
     pub fn follow_curr(&mut self, se: &IndexVec<EntityId, Entity>) {
-        if let Some(curr) = self.curr {
+        if let Some(curr) = self.tree_curr() {
             self.follow(se[curr].vruntime);
         }
+    }
+
+    /// The first vruntime at which an entity is not eligible, as far as the waiting entities decide
+    /// it, of which there are some.
+    pub fn first_ineligible(&self) -> Vruntime {
+        self.v0.shifted(self.sum_wk.div_euclid(self.sum_w.max(1))).plus(1)
     }
 
     /// The smallest slice of the waiting entities, as far as the tree knows it.
@@ -353,6 +381,12 @@ impl CfsRq {
         self.competing_curr(se).map_or(waiting, |curr| waiting.min(se[curr].slice))
     }
 
+    /// The longest slice of the queued entities, as far as the tree knows it (7.0 on).
+    pub fn max_slice(&self, se: &Entities) -> u32 {
+        let waiting = self.tree.top().map_or(0, |top| se.max_slices[top]);
+        self.competing_curr(se).map_or(waiting, |curr| waiting.max(se[curr].slice))
+    }
+
     /// Number of tasks here and below as balancing counts them. `delayed`: with delayed ones.
     #[inline]
     pub fn nr_balanced(&self, delayed: bool) -> u32 {
@@ -366,9 +400,9 @@ impl CfsRq {
     }
 
     /// Recomputes the sums and compares them. For tests.
-    pub fn audit_sums(&self, se: &IndexVec<EntityId, Entity>) -> bool {
+    pub fn audit_sums(&self, se: &Entities) -> bool {
         let waiting = || timeline::iter(se, &self.tree).map(|e| &se[e]);
         waiting().fold(0i64, |sum, entity| sum.wrapping_add(self.product(entity))) == self.sum_wk
-            && waiting().map(|entity| i64::from(entity.weight)).sum::<i64>() == self.sum_w
+            && waiting().map(|entity| entity.weight()).sum::<i64>() == self.sum_w
     }
 }

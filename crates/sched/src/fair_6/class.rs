@@ -4,11 +4,11 @@ use super::cfs_rq::CfsRqs;
 use super::cfs_tasks::CfsTasks;
 use super::cpu_capacity::CpuCapacity;
 use super::domains::CacheSharing;
-use super::entity::{Entity, Info};
+use super::entity::{Entities, Info};
 use super::ids::{CfsRqId, EntityId};
 use super::lb_cache::LbCache;
 use super::lb_env::Balance;
-use super::rule_state::RuleState;
+use super::rule_state::{FairVersion as _, RuleState};
 use super::task_group::TaskGroup;
 use super::timeline::Order;
 use crate::classes::Pid;
@@ -32,7 +32,7 @@ pub struct Fair<R: RuleState> {
     /// Number of CPUs that are online.
     pub(super) online: u32,
     /// Entities: the part that the tree reads.
-    pub(super) se: IndexVec<EntityId, Entity>,
+    pub(super) se: Entities,
     /// Entities: the remaining part.
     pub(super) info: IndexVec<EntityId, Info>,
     /// Rows of `se` and `info` that can be reused.
@@ -124,6 +124,13 @@ impl<R: RuleState> Fair<R> {
     #[inline]
     pub(super) fn cfs_rq_of(&self, e: EntityId) -> CfsRqId {
         self.info[e].cfs_rq
+    }
+
+    /// The queue in whose tree `e` waits.
+    #[inline]
+    pub(super) fn tree_of(&self, e: EntityId) -> CfsRqId {
+        let q = self.cfs_rq_of(e);
+        if self.version.has_one_tree() { CfsRqId::of_cpu(self.cfs_rqs[q].cpu) } else { q }
     }
 
     /// The group entity above `e`.

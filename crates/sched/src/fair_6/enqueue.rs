@@ -136,6 +136,11 @@ impl<R: PickRule> Fair<R> {
         if runnable == 1 {
             self.util_est_enqueue(cpu, task);
         }
+        if self.version.has_one_tree() {
+            self.enqueue_in_one_tree(rqs, platform, task, why);
+            self.task_joined(rqs, platform, task, true);
+            return;
+        }
         let mut count =
             Count { queued: 1, runnable, idle: u32::from(rqs.thread(task).policy == Policy::Idle) };
         let mut throttled = false;
@@ -145,7 +150,7 @@ impl<R: PickRule> Fair<R> {
         while let Some(e) = next {
             if self.se[e].on_rq {
                 if self.se[e].sched_delayed {
-                    R::requeue_delayed(self, platform, e);
+                    R::requeue_delayed(self, rqs, platform, e);
                 }
                 break;
             }
@@ -173,14 +178,20 @@ impl<R: PickRule> Fair<R> {
             throttled = self.count_in(self.cfs_rq_of(e), &mut count);
             next = self.parent_of(e);
         }
+        self.task_joined(rqs, platform, task, !throttled);
+    }
+
+    /// `task` has been enqueued. `counts`: it is in no throttled queue.
+    fn task_joined(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid, counts: bool) {
+        let cpu = rqs.cpu_of(task);
         rqs.thread_mut(task).on_rq = true;
-        if !throttled {
+        if counts {
             self.count_running(rqs, cpu, 1);
         }
         if self.cpus > 1 {
-            self.cfs_tasks.add(cpu, first);
+            self.cfs_tasks.add(cpu, self.se_of(task));
         }
-        R::others_changed(self, rqs, platform, cpu);
+        R::joined(self, rqs, platform, cpu);
     }
 
     /// `dequeue_task_fair`. Returns false if the dequeue is delayed and the task is still queued.
@@ -210,9 +221,6 @@ impl<R: PickRule> Fair<R> {
         if how.sleep && late {
             self.util_est_update(task);
         }
-        if left {
-            R::others_changed(self, rqs, platform, rqs.cpu_of(task));
-        }
         left
     }
 
@@ -232,6 +240,13 @@ impl<R: PickRule> Fair<R> {
             idle: u32::from(task.is_some_and(|task| rqs.thread(task).policy == Policy::Idle)),
         };
         let was_sched_idle = self.is_sched_idle_rq(rqs, cpu);
+        if self.version.has_one_tree() {
+            let left = self.dequeue_from_one_tree(rqs, platform, first, how);
+            if left && let Some(task) = task {
+                self.task_left(rqs, platform, task, how, true, was_sched_idle);
+            }
+            return left;
+        }
         let mut throttled = false;
         let mut reason = how;
         let mut slice = u32::MAX;
@@ -279,27 +294,42 @@ impl<R: PickRule> Fair<R> {
             next = self.parent_of(e);
         }
         if let Some(task) = task {
-            rqs.thread_mut(task).on_rq = false;
-            if how.finish && self.tasks[task.index()].reaped {
-                self.free.extend(self.entity_of[task.index()].take());
-            }
-            if !throttled {
-                rqs.sub_nr_running(cpu, 1);
-            }
-            if self.cpus > 1 {
-                self.cfs_tasks.remove(cpu, first);
-            }
-            if !was_sched_idle && self.is_sched_idle_rq(rqs, cpu) {
-                self.balance_soon(platform, cpu);
-            }
+            self.task_left(rqs, platform, task, how, !throttled, was_sched_idle);
         }
         true
+    }
+
+    /// `task` has been dequeued. `counted`: it was in no throttled queue. `was_sched_idle`: all
+    /// tasks of its CPU were `SCHED_IDLE`.
+    fn task_left(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &Platform,
+        task: Pid,
+        how: DequeueFlags,
+        counted: bool,
+        was_sched_idle: bool,
+    ) {
+        let (e, cpu) = (self.se_of(task), rqs.cpu_of(task));
+        rqs.thread_mut(task).on_rq = false;
+        if how.finish && self.tasks[task.index()].reaped {
+            self.free.extend(self.entity_of[task.index()].take());
+        }
+        if counted {
+            rqs.sub_nr_running(cpu, 1);
+        }
+        if self.cpus > 1 {
+            self.cfs_tasks.remove(cpu, e);
+        }
+        if !was_sched_idle && self.is_sched_idle_rq(rqs, cpu) {
+            self.balance_soon(platform, cpu);
+        }
     }
 
     /// Wakes a task that is asleep but still queued.
     pub(super) fn wake_delayed_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         self.util_est_enqueue(rqs.cpu_of(task), task);
-        R::requeue_delayed(self, platform, self.se_of(task));
+        R::requeue_delayed(self, rqs, platform, self.se_of(task));
     }
 
     /// Finishes the dequeue of a delayed task early.

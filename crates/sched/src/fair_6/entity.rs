@@ -8,7 +8,9 @@ use super::ids::{CfsRqId, EntityId};
 use crate::classes::Pid;
 use crate::classes::pelt::Average;
 use crate::classes::rbtree::Links;
+use core::ops::{Deref, DerefMut};
 use schedlab_core::CpuId;
+use schedlab_core::index::IndexVec;
 
 /// Number of bits by which stored weights are shifted left, so that groups' shares lose little when
 /// they are divided among CPUs.
@@ -80,9 +82,10 @@ pub struct Entity {
     pub slice: u32,
     /// The smallest slice in the subtree, as exact as in the kernel.
     pub min_slice: u32,
-    /// Unscaled weight.
-    pub weight: u32,
-    /// Virtual time = real time * `vt_factor` >> `vt_shift`.
+    /// Unscaled weight. From 7.1 on the lower half of the [`weight`](Entity::weight).
+    low_weight: u32,
+    /// Virtual time = real time * `vt_factor` >> `vt_shift`. From 7.1 on the upper half of the
+    /// weight, by which real time is divided.
     vt_factor: u32,
     vt_shift: u8,
     /// Its colour in the tree.
@@ -91,6 +94,53 @@ pub struct Entity {
     pub on_rq: bool,
     /// Whether it is queued but asleep: its dequeue is delayed until it is eligible.
     pub sched_delayed: bool,
+}
+
+/// The shift of entities whose real time is divided by their weight.
+const BY_DIVISION: u8 = u8::MAX;
+
+/// All entities: the part that the trees and the sums read.
+#[derive(Clone, Debug, Default)]
+pub struct Entities {
+    rows: IndexVec<EntityId, Entity>,
+    /// 7.0 on: the longest slice in the subtree of each, as exact as in the kernel. Separate, so
+    /// that an entity of the other releases fits a cache line.
+    pub max_slices: IndexVec<EntityId, u32>,
+}
+
+impl Entities {
+    /// Adds an entity.
+    pub fn push(&mut self, entity: Entity) -> EntityId {
+        self.max_slices.push(0);
+        self.rows.push(entity)
+    }
+}
+
+#[cfg(test)]
+impl FromIterator<Entity> for Entities {
+    fn from_iter<I: IntoIterator<Item = Entity>>(entities: I) -> Entities {
+        let mut all = Entities::default();
+        for entity in entities {
+            all.push(entity);
+        }
+        all
+    }
+}
+
+impl Deref for Entities {
+    type Target = IndexVec<EntityId, Entity>;
+
+    #[inline]
+    fn deref(&self) -> &IndexVec<EntityId, Entity> {
+        &self.rows
+    }
+}
+
+impl DerefMut for Entities {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut IndexVec<EntityId, Entity> {
+        &mut self.rows
+    }
 }
 
 /// The part of an entity that is read less often: two cache lines, of which the second holds the
@@ -141,7 +191,7 @@ impl Entity {
             links: Links::default(),
             slice,
             min_slice: slice,
-            weight: 0,
+            low_weight: 0,
             vt_factor: 0,
             vt_shift: 0,
             red: false,
@@ -154,8 +204,8 @@ impl Entity {
 
     /// Takes a stored weight. `inverse` comes from the table for tasks and is computed for groups.
     pub fn set_weight(&mut self, stored: u64, inverse: Option<u32>) {
-        self.weight = unscaled(stored) as u32;
-        let inverse = inverse.unwrap_or_else(|| u32::MAX / self.weight.max(1));
+        self.low_weight = unscaled(stored) as u32;
+        let inverse = inverse.unwrap_or_else(|| u32::MAX / self.low_weight.max(1));
         // Real time times 1024, a factor of 2^32 at nice 0, is reduced to 32 bits, and the shift
         // with it.
         let mut factor = 1024 * u64::from(inverse);
@@ -171,6 +221,23 @@ impl Entity {
         self.vt_shift = shift as u8;
     }
 
+    /// Takes a stored weight that is used as it is, and by which real time is divided (7.1 on).
+    pub fn set_full_weight(&mut self, stored: u64) {
+        self.low_weight = stored as u32;
+        self.vt_factor = (stored >> 32) as u32;
+        self.vt_shift = BY_DIVISION;
+    }
+
+    /// Its weight in sums: the unscaled one. From 7.1 on the stored one, and in 7.3 the part that a
+    /// task has of its CPU.
+    #[inline]
+    pub fn weight(&self) -> i64 {
+        match self.vt_shift {
+            BY_DIVISION => i64::from(self.vt_factor) << 32 | i64::from(self.low_weight),
+            _ => i64::from(self.low_weight),
+        }
+    }
+
     /// Running: the virtual time up to which it is protected from preemption by an earlier
     /// deadline. (6.18. Before, it is protected while this equals its deadline.)
     #[inline]
@@ -184,26 +251,46 @@ impl Entity {
         self.vlag = until.0 as i64;
     }
 
+    /// `lag`, so much larger that it is `lag` again after this entity has joined a queue of weight
+    /// `load` and thereby moved V.
+    #[inline]
+    pub fn inflated(&self, lag: i64, load: i64) -> i64 {
+        if self.vt_shift == BY_DIVISION {
+            let more = i128::from(lag) * i128::from(self.weight()) / i128::from(load);
+            return lag.wrapping_add(more as i64);
+        }
+        lag.wrapping_mul(load + self.weight()) / load
+    }
+
     /// The length of its request, virtual ns.
     #[inline]
     pub fn vslice(&self) -> u64 {
         self.vt(u64::from(self.slice))
     }
 
-    /// The amount of real time, ns, for `virtual_ns` of this entity's virtual time.
-    #[inline]
+    /// The amount of real time, ns, for `virtual_ns` of this entity's virtual time (7.1 on).
     pub fn real_time(&self, virtual_ns: u64) -> u64 {
-        virtual_ns * u64::from(self.weight) / 1024
+        (u128::from(virtual_ns) * self.weight() as u128 / u128::from(NICE_0_WEIGHT)) as u64
     }
 
     /// Converts real time to this entity's virtual time, which passes more slowly the heavier it
     /// is.
     #[inline]
     pub fn vt(&self, delta_ns: u64) -> u64 {
+        if self.vt_shift == BY_DIVISION {
+            return self.vt_by_division(delta_ns);
+        }
         if delta_ns >> 32 == 0 {
             return (delta_ns * u64::from(self.vt_factor)) >> self.vt_shift;
         }
         ((u128::from(delta_ns) * u128::from(self.vt_factor)) >> self.vt_shift) as u64
+    }
+
+    fn vt_by_division(&self, delta_ns: u64) -> u64 {
+        match self.weight() as u64 {
+            NICE_0_WEIGHT => delta_ns,
+            weight => delta_ns.wrapping_mul(NICE_0_WEIGHT) / weight.max(1),
+        }
     }
 }
 
@@ -279,6 +366,18 @@ mod tests {
         group.set_weight(2 * NICE_0_WEIGHT, None);
         // floor(0xffffffff / 2048) = 2097151, a little less than 2^21.
         assert_eq!(group.vt(1_000_000), 499_999);
+    }
+
+    #[test]
+    fn full_weights_divide() {
+        let mut entity = Entity::new(0);
+        entity.set_full_weight(335 << WEIGHT_SHIFT);
+        assert_eq!((entity.weight(), entity.vt(1_000_000)), (343_040, 3_056_716));
+        assert_eq!(entity.real_time(3_056_716), 999_999);
+        entity.set_full_weight(NICE_0_WEIGHT);
+        assert_eq!(entity.vt(1_234_567_891_011), 1_234_567_891_011);
+        entity.set_full_weight(1 << 40);
+        assert_eq!((entity.weight(), entity.vt(1 << 20)), (1 << 40, 1));
     }
 
     #[test]

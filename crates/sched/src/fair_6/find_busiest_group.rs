@@ -111,8 +111,10 @@ impl<R: PickRule> Fair<R> {
         if rqs.domains.is_top(env.here, env.level) {
             self.balance.overloaded = whole.has_waiting;
         }
-        // Tested by size, as in the kernel.
-        let is_llc = self.caches.llc_size(&rqs.domains, env.here) as usize == span.cpus.len();
+        let is_llc = match self.version.knows_caches_by_size() {
+            true => self.caches.llc_size(&rqs.domains, env.here) as usize == span.cpus.len(),
+            false => self.caches.llc_level(env.here) == Some(env.level),
+        };
         if env.why != CpuIdleType::NewlyIdle && is_llc {
             let llc = self.caches.llc_id(env.here);
             self.balance.nr_idle_scan[llc] = idle_scan(

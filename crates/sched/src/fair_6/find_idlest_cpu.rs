@@ -16,7 +16,7 @@ use super::rules;
 use crate::classes::core_6::rules as core_rules;
 use crate::classes::{Pid, Rqs};
 use core::cmp::Reverse;
-use schedlab_core::{CpuId, CpuSet, Rule};
+use schedlab_core::{CpuId, CpuSet, Policy, Rule};
 
 /// The load of one nice-0 task that always runs.
 const NICE_0_LOAD: u64 = 1024;
@@ -32,12 +32,14 @@ pub(super) struct Execs {
 
 impl<R: PickRule> Fair<R> {
     /// `select_task_rq_fair` at a fork by a parent on `this`, or at an exec by `execs`, which runs
-    /// there (`sched_balance_find_dst_cpu`). Also returns the rule that decided.
+    /// there (`sched_balance_find_dst_cpu`). `policy`: of the child, or of `execs`. Also returns the
+    /// rule that decided.
     pub(super) fn find_dst_cpu(
         &mut self,
         rqs: &mut Rqs,
         allowed: &CpuSet,
         this: CpuId,
+        policy: Policy,
         execs: Option<Execs>,
     ) -> (CpuId, Rule) {
         self.refresh_lb_cache(rqs);
@@ -50,7 +52,7 @@ impl<R: PickRule> Fair<R> {
         let mut cpu = this;
         while let Some(at) = level {
             let found = self.idlest_group(rqs, allowed, cpu, at, execs);
-            let found = found.and_then(|group| self.idlest_cpu(rqs, allowed, group));
+            let found = found.and_then(|group| self.idlest_cpu(rqs, allowed, policy, group));
             level = match found {
                 Some(better) if better != cpu => {
                     cpu = better;
@@ -180,12 +182,20 @@ impl<R: PickRule> Fair<R> {
     /// `sched_balance_find_dst_group_cpu`: among these CPUs one with `SCHED_IDLE` tasks only; else
     /// the one that went idle most recently; else the busy one with the smallest load. An idle CPU
     /// that has been woken since it ran out of work is skipped.
-    fn idlest_cpu(&self, rqs: &Rqs, allowed: &CpuSet, group: &[CpuId]) -> Option<CpuId> {
+    fn idlest_cpu(
+        &self,
+        rqs: &Rqs,
+        allowed: &CpuSet,
+        policy: Policy,
+        group: &[CpuId],
+    ) -> Option<CpuId> {
         if let &[only] = group {
             return Some(only);
         }
         let usable = || group.iter().copied().filter(|&cpu| allowed.contains(cpu));
-        if let Some(cpu) = usable().find(|&cpu| self.is_sched_idle_rq(rqs, cpu)) {
+        if self.pushes_idle_aside(policy)
+            && let Some(cpu) = usable().find(|&cpu| self.is_sched_idle_rq(rqs, cpu))
+        {
             return Some(cpu);
         }
         let since = |cpu: &CpuId| self.balance.idle_since_ns[cpu.index()];
@@ -252,7 +262,7 @@ mod tests {
             fair.cfs_rqs[CfsRqId::of_cpu(CpuId(cpu))].h_nr_runnable = tasks;
         }
         let allowed = CpuSet::from_cpus([CpuId(0), CpuId(2)]);
-        fair.find_dst_cpu(rqs, &allowed, CpuId(0), None).0
+        fair.find_dst_cpu(rqs, &allowed, CpuId(0), Policy::Other, None).0
     }
 
     #[test]
@@ -359,6 +369,6 @@ mod tests {
             fair.cfs_rqs[CfsRqId::of_cpu(CpuId(cpu))].h_nr_runnable = tasks;
         }
         fair.balance.idle_since_ns = alloc::vec![0, 0, 30, 0, 20, 10];
-        assert_eq!(fair.find_dst_cpu(rqs, &CpuSet::All, CpuId(0), None).0, CpuId(2));
+        assert_eq!(fair.find_dst_cpu(rqs, &CpuSet::All, CpuId(0), Policy::Other, None).0, CpuId(2));
     }
 }

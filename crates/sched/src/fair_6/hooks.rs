@@ -112,7 +112,12 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     fn set_curr_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _: CpuId, pid: Pid) {
-        self.set_next(rqs, platform, pid);
+        self.set_next(rqs, platform, pid, false);
+    }
+
+    #[inline]
+    fn set_picked_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _: CpuId, pid: Pid) {
+        self.set_next(rqs, platform, pid, true);
     }
 
     #[inline]
@@ -135,11 +140,6 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     #[inline]
     fn turn_begins(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         R::turn_begins(self, rqs, platform, pid);
-    }
-
-    #[inline]
-    fn turn_ends(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
-        R::turn_ends(self, rqs, platform, cpu);
     }
 
     fn pick_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) -> bool {
@@ -248,10 +248,12 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
+        pid: Pid,
         allowed: &CpuSet,
         cpu: CpuId,
     ) -> CpuId {
-        let (chosen, rule) = self.find_dst_cpu(rqs, allowed, cpu, None);
+        let policy = rqs.thread(pid).policy;
+        let (chosen, rule) = self.find_dst_cpu(rqs, allowed, cpu, policy, None);
         platform.by_rule(Question::SelectCpu, chosen, rule);
         chosen
     }
@@ -264,7 +266,8 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         let h_load = self.task_h_load(platform.jiffies(), pid);
         let allowed = rqs.settings[pid.index()].allowed.clone();
         let execs = Execs { task: pid, h_load };
-        let (chosen, rule) = self.find_dst_cpu(rqs, &allowed, cpu, Some(execs));
+        let policy = rqs.thread(pid).policy;
+        let (chosen, rule) = self.find_dst_cpu(rqs, &allowed, cpu, policy, Some(execs));
         platform.by_rule(Question::SelectCpu, chosen, rule);
         chosen
     }
@@ -275,6 +278,8 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         row.last_wakee = of_parent.last_wakee;
         row.wakee_flips = of_parent.wakee_flips;
         row.wakee_flip_decay_ts = of_parent.wakee_flip_decay_ts;
+        let (child, parent) = (self.se_of(child), self.se_of(parent));
+        self.se.max_slices[child] = self.se.max_slices[parent];
     }
 
     #[inline]
@@ -328,7 +333,8 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         Fair::class_switch(self, now_ns + self.clock_ns, cpu, from, to);
     }
 
-    fn cpu_idles(&mut self, rqs: &Rqs, cpu: CpuId) {
+    fn cpu_idles(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
+        R::idles(self, rqs, platform, cpu);
         self.cpu_goes_idle(rqs, cpu);
     }
 
@@ -410,6 +416,10 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         }
     }
 
+    fn checks_moved_tasks(&self) -> bool {
+        self.version.checks_moved_tasks()
+    }
+
     fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {
         self.distribute_runtime(rqs, platform, key);
     }
@@ -417,6 +427,10 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     #[inline]
     fn must_leave(&self, pid: Pid) -> bool {
         Fair::must_leave(self, pid)
+    }
+
+    fn leaves_unasked(&self, pid: Pid) -> bool {
+        Fair::leaves_unasked(self, pid)
     }
 
     fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {

@@ -28,6 +28,15 @@ impl<R: PickRule> Fair<R> {
             && self.is_throttled_below(self.cfs_rq_of(self.se_of(task)))
     }
 
+    /// Whether the running `task` leaves although nobody has asked it to give way (7.2 on).
+    #[inline]
+    pub(super) fn leaves_unasked(&self, task: Pid) -> bool {
+        self.version.throttles_at_charge()
+            && self.limits.is_used()
+            && self.entity_of(task).is_some_and(|e| self.se[e].on_rq)
+            && self.must_leave(task)
+    }
+
     /// Whether `task`, which is about to be queued, goes into limbo instead: it comes from a limbo,
     /// and its group is throttled here, too.
     #[cold]
@@ -89,7 +98,9 @@ impl<R: PickRule> Fair<R> {
     /// tasks in its limbo.
     pub(super) fn release_tasks(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let mut next = self.cfs_rqs[q].limbo;
-        while let Some(task) = next {
+        while let Some(task) = next
+            && !self.is_throttled_below(q)
+        {
             next = self.tasks[task.index()].limbo_before;
             self.out_of_limbo(rqs, task);
             self.enqueue_now(rqs, platform, task, EnqueueFlags::WAKEUP);

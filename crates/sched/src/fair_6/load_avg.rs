@@ -26,8 +26,31 @@ fn raise(sum: u64, average: u64) -> u64 {
 enum Sums {
     /// They are the averages, multiplied by the divider (up to 5.16).
     FollowAverages,
-    /// They change by the same steps, and keep a lower limit (since 5.17).
+    /// They change by the same steps, and have a lower limit after subtractions, of which only the
+    /// lower 32 bits are compared (5.17 to 6.19).
     HaveLimits,
+    /// They have that lower limit after every change, and all of it (since 7.0).
+    NeverBelow,
+}
+
+impl Sums {
+    /// A sum from which something has been subtracted, beside its average.
+    #[inline]
+    fn lowered(self, sum: u64, average: u64) -> u64 {
+        match self {
+            Sums::NeverBelow => sum.max(average * PELT_MIN_DIVIDER),
+            _ => raise(sum, average),
+        }
+    }
+
+    /// A sum to which something has been added, beside its average.
+    #[inline]
+    fn raised(self, sum: u64, average: u64) -> u64 {
+        match self {
+            Sums::NeverBelow => sum.max(average * PELT_MIN_DIVIDER),
+            _ => sum,
+        }
+    }
 }
 
 /// A sum, at least 0, in which one term changes from `from` to `to`.
@@ -61,25 +84,25 @@ impl CfsRq {
         avg.load_avg = avg.load_avg.saturating_sub(load_avg);
         avg.load_sum = match sums {
             Sums::FollowAverages => avg.load_avg * divider,
-            Sums::HaveLimits => {
-                raise(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg)
+            _ => {
+                sums.lowered(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg)
             }
         };
         avg.util_avg = avg.util_avg.saturating_sub(util_avg);
         avg.util_sum =
-            raise(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg) as u32;
+            sums.lowered(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg) as u32;
         avg.runnable_avg = avg.runnable_avg.saturating_sub(runnable_avg);
         avg.runnable_sum = match sums {
             Sums::FollowAverages => avg.runnable_avg * divider,
-            Sums::HaveLimits => {
-                raise(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg)
+            _ => {
+                sums.lowered(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg)
             }
         };
     }
 
     /// `attach_entity_load_avg`: the entity takes the queue's time, and the queue adds the entity's
     /// averages.
-    fn attach(&mut self, info: &mut Info, weight: u64) {
+    fn attach(&mut self, info: &mut Info, weight: u64, sums: Sums) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
         let divider = queue.divider();
         avg.last_update_time = queue.last_update_time;
@@ -89,11 +112,13 @@ impl CfsRq {
         let load_sum = avg.load_avg * divider;
         avg.load_sum = if weight < load_sum { load_sum / weight } else { 1 };
         queue.load_avg += avg.load_avg;
-        queue.load_sum += weight * avg.load_sum;
+        queue.load_sum = sums.raised(queue.load_sum + weight * avg.load_sum, queue.load_avg);
         queue.util_avg += avg.util_avg;
-        queue.util_sum = queue.util_sum.wrapping_add(avg.util_sum);
+        let util_sum = queue.util_sum.wrapping_add(avg.util_sum);
+        queue.util_sum = sums.raised(u64::from(util_sum), queue.util_avg) as u32;
         queue.runnable_avg += avg.runnable_avg;
-        queue.runnable_sum += avg.runnable_sum;
+        queue.runnable_sum =
+            sums.raised(queue.runnable_sum + avg.runnable_sum, queue.runnable_avg);
         self.pending.add(avg.load_sum as i64);
     }
 
@@ -110,13 +135,13 @@ impl CfsRq {
                 queue.util_sum = (queue.util_avg * divider) as u32;
                 queue.runnable_sum = queue.runnable_avg * divider;
             }
-            Sums::HaveLimits => {
+            _ => {
                 let util_sum = u64::from(queue.util_sum.saturating_sub(avg.util_sum));
                 queue.load_sum =
-                    raise(queue.load_sum.saturating_sub(weight * avg.load_sum), queue.load_avg);
-                queue.util_sum = raise(util_sum, queue.util_avg) as u32;
+                    sums.lowered(queue.load_sum.saturating_sub(weight * avg.load_sum), queue.load_avg);
+                queue.util_sum = sums.lowered(util_sum, queue.util_avg) as u32;
                 queue.runnable_sum =
-                    raise(queue.runnable_sum.saturating_sub(avg.runnable_sum), queue.runnable_avg);
+                    sums.lowered(queue.runnable_sum.saturating_sub(avg.runnable_sum), queue.runnable_avg);
             }
         }
         self.pending.add(-(avg.load_sum as i64));
@@ -136,13 +161,13 @@ impl CfsRq {
         queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
         queue.load_sum = match sums {
             Sums::FollowAverages => queue.load_avg * avg.divider(),
-            Sums::HaveLimits => {
-                raise(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg)
+            _ => {
+                sums.lowered(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg)
             }
         };
         avg.load_avg = new * avg.load_sum / avg.divider();
         queue.load_avg += avg.load_avg;
-        queue.load_sum += new * avg.load_sum;
+        queue.load_sum = sums.raised(queue.load_sum + new * avg.load_sum, queue.load_avg);
     }
 }
 
@@ -157,6 +182,7 @@ impl<R: PickRule> Fair<R> {
     fn sums(&self) -> Sums {
         match self.version.sums_follow_averages() {
             true => Sums::FollowAverages,
+            false if self.version.sums_never_below_averages() => Sums::NeverBelow,
             false => Sums::HaveLimits,
         }
     }
@@ -182,7 +208,7 @@ impl<R: PickRule> Fair<R> {
             };
             let load = u64::from(entity.on_rq);
             info.avg_renewed |=
-                info.avg.update(now_ns, load, runnable, running, u64::from(entity.weight));
+                info.avg.update(now_ns, load, runnable, running, unscaled(info.load));
         }
         let mut changed = queue.update_load_avg(now_ns, sums);
         if let Some(below) = info.my_q {
@@ -194,11 +220,11 @@ impl<R: PickRule> Fair<R> {
             Attach::No | Attach::Quiet => {}
             Attach::Attach if info.avg.last_update_time != 0 => {}
             Attach::Attach => {
-                queue.attach(info, u64::from(self.se[e].weight));
+                queue.attach(info, unscaled(info.load), sums);
                 changed = true;
             }
             Attach::Detach => {
-                queue.detach(info, u64::from(self.se[e].weight), sums);
+                queue.detach(info, unscaled(info.load), sums);
                 changed = true;
             }
         }
@@ -222,7 +248,8 @@ impl<R: PickRule> Fair<R> {
         self.cfs_rqs[q].pending.add(pending.runnable_sum);
         let (inner, inner_load) = (self.cfs_rqs[below].avg, unscaled(self.cfs_rqs[below].load));
         let queue = &mut self.cfs_rqs[q].avg;
-        let avg = &mut self.info[e].avg;
+        let Info { avg, load, .. } = &mut self.info[e];
+        let weight = unscaled(*load);
         let divider = queue.divider();
         let follow = sums == Sums::FollowAverages;
         // Utilisation and time spent runnable equal the queue's.
@@ -232,7 +259,7 @@ impl<R: PickRule> Fair<R> {
             let queue_sum = moved(u64::from(queue.util_sum), u64::from(avg.util_sum), sum);
             queue.util_sum = match follow {
                 true => (queue.util_avg * divider) as u32,
-                false => raise(queue_sum, queue.util_avg) as u32,
+                false => sums.lowered(queue_sum, queue.util_avg) as u32,
             };
             avg.util_avg = inner.util_avg;
             avg.util_sum = sum as u32;
@@ -243,7 +270,7 @@ impl<R: PickRule> Fair<R> {
             let queue_sum = moved(queue.runnable_sum, avg.runnable_sum, sum);
             queue.runnable_sum = match follow {
                 true => queue.runnable_avg * divider,
-                false => raise(queue_sum, queue.runnable_avg),
+                false => sums.lowered(queue_sum, queue.runnable_avg),
             };
             avg.runnable_avg = inner.runnable_avg;
             avg.runnable_sum = sum;
@@ -260,7 +287,6 @@ impl<R: PickRule> Fair<R> {
         };
         // Time spent running is time spent with load.
         let load_sum = load_sum.max(u64::from(avg.util_sum >> 10));
-        let weight = u64::from(self.se[e].weight);
         let load_avg = weight * load_sum / divider;
         if load_avg != avg.load_avg {
             queue.load_avg = moved(queue.load_avg, avg.load_avg, load_avg);
@@ -268,7 +294,7 @@ impl<R: PickRule> Fair<R> {
                 true => queue.load_avg * divider,
                 false => {
                     let sum = moved(queue.load_sum, weight * avg.load_sum, weight * load_sum);
-                    raise(sum, queue.load_avg)
+                    sums.lowered(sum, queue.load_avg)
                 }
             };
             avg.load_sum = load_sum;
@@ -343,13 +369,10 @@ impl<R: PickRule> Fair<R> {
         if !self.tracks_load() {
             return;
         }
+        let sums = self.sums();
         let info = &mut self.info[e];
         let q = info.cfs_rq;
-        let sums = match self.version.sums_follow_averages() {
-            true => Sums::FollowAverages,
-            false => Sums::HaveLimits,
-        };
-        self.cfs_rqs[q].reweight(info, u64::from(self.se[e].weight), unscaled(weight), sums);
+        self.cfs_rqs[q].reweight(info, unscaled(info.load), unscaled(weight), sums);
         self.invalidate(q);
     }
 
@@ -361,8 +384,8 @@ impl<R: PickRule> Fair<R> {
             return;
         }
         let e = self.se_of(task);
-        let weight = u64::from(self.se[e].weight);
         let info = &mut self.info[e];
+        let weight = unscaled(info.load);
         let queue = &self.cfs_rqs[info.cfs_rq].avg;
         // Compared with the stored weight, the queue's load is almost 0.
         let measure = if self.version.first_util_by_stored_weight() { info.load } else { weight };
@@ -445,7 +468,7 @@ impl<R: PickRule> Fair<R> {
     /// the estimate.
     fn decay_blocked(&mut self, e: EntityId, until_ns: u64) {
         let info = &mut self.info[e];
-        let weight = u64::from(self.se[e].weight);
+        let weight = unscaled(info.load);
         info.avg.update(until_ns, 0, 0, false, weight);
     }
 

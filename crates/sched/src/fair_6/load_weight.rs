@@ -43,7 +43,13 @@ impl<R: PickRule> Fair<R> {
     /// Gives `e`, and its averages, the stored weight `weight`.
     pub(super) fn take_weight(&mut self, e: EntityId, weight: u64, inverse: Option<u32>) {
         self.reweight_load_avg(e, weight);
-        self.se[e].set_weight(weight, inverse);
+        if self.version.has_one_tree() {
+            // What a task competes with follows when it is queued.
+        } else if self.version.divides_by_weight() {
+            self.se[e].set_full_weight(weight);
+        } else {
+            self.se[e].set_weight(weight, inverse);
+        }
         self.info[e].load = weight;
     }
 }

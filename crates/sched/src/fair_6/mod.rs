@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`class`] | the state of the class |
 //! | [`enqueue`], [`running`] | enqueue and dequeue, and what runs, on every level of the groups |
+//! | [`one_tree`] | the same where all tasks of a CPU are in one tree (7.3) |
 //! | [`fork_exit`] | new threads, dead threads and changes of group |
 //! | [`task_group`], [`set_task_rq`], [`cpu_cgroup`] | task groups and their queues |
 //! | [`update_shares`], [`throttle`] | the weights of groups, and groups without quota |
@@ -74,6 +75,7 @@ pub mod load_avg;
 pub mod load_balance;
 pub mod load_weight;
 pub mod ni_random;
+pub mod one_tree;
 pub mod pick;
 pub mod pick_rule;
 pub mod rule_state;

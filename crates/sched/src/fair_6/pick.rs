@@ -29,7 +29,8 @@ impl<R: PickRule> Fair<R> {
                 if self.cfs_rqs[q].competing_curr(&self.se).is_some() {
                     R::update_curr(self, rqs, platform, q);
                 }
-                if self.limits.has_run_out(q)
+                if !self.version.throttles_at_charge()
+                    && self.limits.has_run_out(q)
                     && self.throttle(rqs, platform, q)
                     && !self.version.throttles_tasks()
                 {

@@ -167,7 +167,12 @@ pub trait PickRule: RuleState {
     fn left(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, how: DequeueFlags);
 
     /// `e`, which sleeps but is still queued, is woken.
-    fn requeue_delayed(fair: &mut Fair<Self>, platform: &mut Platform, e: EntityId);
+    fn requeue_delayed(
+        fair: &mut Fair<Self>,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        e: EntityId,
+    );
 
     /// `reweight_entity`: gives `e` the stored weight `weight`. `inverse` comes from the table for
     /// tasks and is computed for groups.
@@ -180,13 +185,20 @@ pub trait PickRule: RuleState {
         inverse: Option<u32>,
     );
 
+    /// Where all tasks of a CPU are in one tree: renews the weight with which the task of `e`
+    /// competes.
+    fn renew_share(fair: &mut Fair<Self>, e: EntityId) {
+        let _ = (fair, e);
+    }
+
     // ---- running ----
 
     /// `update_curr`: charges the running entity of `q` for the time since it was last charged.
     fn update_curr(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId);
 
-    /// `e`, which is queued, begins to run on `q`.
-    fn starts(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId);
+    /// `e`, which is queued, begins to run on `q`. `first`: it was picked, and is not a running
+    /// task's entity that is put back after a change.
+    fn starts(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, first: bool);
 
     /// A CPU has switched to `task`, which did not run before.
     #[inline]
@@ -194,15 +206,15 @@ pub trait PickRule: RuleState {
         let _ = (fair, rqs, platform, task);
     }
 
-    /// `cpu` is about to pick its next task.
+    /// `cpu` goes idle.
     #[inline]
-    fn turn_ends(fair: &mut Fair<Self>, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
+    fn idles(fair: &mut Fair<Self>, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
         let _ = (fair, rqs, platform, cpu);
     }
 
-    /// A fair task has joined or left `cpu`.
+    /// A fair task has joined `cpu`.
     #[inline]
-    fn others_changed(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+    fn joined(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         let _ = (fair, rqs, platform, cpu);
     }
 

@@ -43,6 +43,25 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
+    /// Whether every domain with as many CPUs as a last-level cache renews the number of CPUs that
+    /// wakeups examine in that cache (up to 7.0), not only the cache's own domain.
+    #[inline]
+    fn knows_caches_by_size(self) -> bool {
+        true
+    }
+
+    /// Whether a waiting task that has changed its group may preempt as if it woke (7.0 on).
+    fn checks_moved_tasks(self) -> bool {
+        false
+    }
+
+    /// Whether a CPU with `SCHED_IDLE` tasks only is free for tasks that are `SCHED_IDLE`
+    /// themselves (up to 7.0).
+    #[inline]
+    fn idle_tasks_join_idle_tasks(self) -> bool {
+        true
+    }
+
     /// Whether a wakeup searches as up to 5.18: for an idle core; then among as many CPUs as the
     /// idle time of its own CPU pays for (`SIS_PROP`), from the target on; and last among the
     /// threads of the target's core. The CPU used before the previous one is forgotten only when it
@@ -72,6 +91,13 @@ pub trait FairVersion: Copy + Debug {
     /// but time (up to 5.16). Otherwise a sum changes like its average, and has a lower limit.
     #[inline]
     fn sums_follow_averages(self) -> bool {
+        false
+    }
+
+    /// Whether the sums of a queue have their lower limit after every change, not only after
+    /// subtractions, and are compared with all of it (7.0 on).
+    #[inline]
+    fn sums_never_below_averages(self) -> bool {
         false
     }
 
@@ -156,6 +182,27 @@ pub trait FairVersion: Copy + Debug {
     /// Whether a sleeping task's utilisation is estimated after it has left its queue, not before.
     #[inline]
     fn estimates_after_dequeue(self) -> bool {
+        false
+    }
+
+    /// Whether all tasks of a CPU are in one tree, and groups only give weights (7.3 on).
+    #[inline]
+    fn has_one_tree(self) -> bool {
+        false
+    }
+
+    /// Whether quotas are tested as soon as time is charged, and not when a task is put or picked
+    /// (7.2 on).
+    #[inline]
+    fn throttles_at_charge(self) -> bool {
+        false
+    }
+
+    /// Whether virtual time is real time divided by the stored weight, and sums use stored weights
+    /// (7.1 on). Otherwise it is multiplied by an inverse from a table, and weights are shifted
+    /// back.
+    #[inline]
+    fn divides_by_weight(self) -> bool {
         false
     }
 

@@ -6,6 +6,7 @@ use super::cfs_tasks::CfsTasks;
 use super::class::Fair;
 use super::cpu_capacity::CpuCapacity;
 use super::domains::CacheSharing;
+use super::entity::Entities;
 use super::flags::Attach;
 use super::ids::{CfsRqId, EntityId};
 use super::lb_cache::LbCache;
@@ -26,7 +27,12 @@ impl<R: PickRule> Fair<R> {
     pub fn new(version: R::Version, domains: &Domains, hz: u32) -> Fair<R> {
         let cpus = domains.cpus();
         let caches = CacheSharing::new(domains);
-        let own = |cpu| CfsRq::new(CpuId(cpu), GroupId::ROOT, None);
+        let wide = version.divides_by_weight();
+        let own = |cpu| {
+            let mut queue = CfsRq::new(CpuId(cpu), GroupId::ROOT, None);
+            queue.wide = wide;
+            queue
+        };
         let mut fair = Fair {
             version,
             tunables: R::Tunables::new(version, cpus),
@@ -36,7 +42,7 @@ impl<R: PickRule> Fair<R> {
             idle_seen: false,
             cpus,
             online: cpus,
-            se: IndexVec::new(),
+            se: Entities::default(),
             info: IndexVec::new(),
             free: Vec::new(),
             cfs_rqs: (0..cpus).map(own).collect(),
@@ -82,17 +88,26 @@ impl<R: PickRule> Fair<R> {
         timeline::remove(&mut queue.tree, &mut self.se, self.order, e);
     }
 
-    /// `set_next_entity`: `e` begins to run.
-    fn set_next_entity(&mut self, platform: &mut Platform, q: CfsRqId, e: EntityId) {
+    /// `set_next_entity`: `e` begins to run. `first`: it was picked, and is not a running task that
+    /// is put back.
+    fn set_next_entity(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        q: CfsRqId,
+        e: EntityId,
+        first: bool,
+    ) {
         R::clear_buddies(self, e);
         if self.se[e].on_rq {
             platform.work.tree(self.cfs_rqs[q].nr_queued);
             self.tree_remove(q, e);
             self.update_load_avg(platform.now_ns(), e, Attach::No);
-            R::starts(self, q, e);
+            R::starts(self, q, e, first);
         }
         self.info[e].exec_start = platform.now_ns() + self.clock_ns;
         self.cfs_rqs[q].curr = Some(e);
+        self.check_runtime_of_next(rqs, platform, q);
     }
 
     /// `put_prev_entity`: `e` stops running.
@@ -115,6 +130,9 @@ impl<R: PickRule> Fair<R> {
         if R::take_put_in_pick(self, rqs.cpu_of(task)) {
             return;
         }
+        if self.version.has_one_tree() {
+            return self.put_in_one_tree(rqs, platform, task);
+        }
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
             self.put_prev_entity(rqs, platform, self.cfs_rq_of(e), e);
@@ -122,11 +140,21 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `set_next_task_fair`: `task` begins to run, on every level.
-    pub(super) fn set_next(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+    /// `set_next_task_fair`: `task` begins to run, on every level. `first`: it was picked.
+    pub(super) fn set_next(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        task: Pid,
+        first: bool,
+    ) {
+        if self.version.has_one_tree() {
+            self.set_in_one_tree(rqs, platform, task, first);
+            return self.cfs_tasks_to_head(rqs, task);
+        }
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {
-            self.set_next_entity(platform, self.cfs_rq_of(e), e);
+            self.set_next_entity(rqs, platform, self.cfs_rq_of(e), e, first);
             next = self.parent_of(e);
         }
         self.cfs_tasks_to_head(rqs, task);
@@ -142,8 +170,12 @@ impl<R: PickRule> Fair<R> {
         next: Pid,
     ) {
         if R::take_put_in_pick(self, rqs.cpu_of(prev)) {
-            self.set_next(rqs, platform, next);
+            self.set_next(rqs, platform, next, true);
             return;
+        }
+        if self.version.has_one_tree() {
+            self.put_in_one_tree(rqs, platform, prev);
+            return self.set_next(rqs, platform, next, true);
         }
         let above = |fair: &Fair<R>, e: EntityId| fair.parent_of(e).unwrap_or(e);
         let (mut p, mut n) = (self.se_of(prev), self.se_of(next));
@@ -154,12 +186,12 @@ impl<R: PickRule> Fair<R> {
                 p = above(self, p);
             }
             if n_depth >= p_depth {
-                self.set_next_entity(platform, self.cfs_rq_of(n), n);
+                self.set_next_entity(rqs, platform, self.cfs_rq_of(n), n, true);
                 n = above(self, n);
             }
         }
         self.put_prev_entity(rqs, platform, self.cfs_rq_of(p), p);
-        self.set_next_entity(platform, self.cfs_rq_of(n), n);
+        self.set_next_entity(rqs, platform, self.cfs_rq_of(n), n, true);
         self.cfs_tasks_to_head(rqs, next);
     }
 
@@ -173,6 +205,9 @@ impl<R: PickRule> Fair<R> {
             self.update_cfs_group(rqs, platform, e);
             R::entity_tick(self, rqs, platform, q, e);
             next = self.parent_of(e);
+        }
+        if self.version.has_one_tree() {
+            R::renew_share(self, self.se_of(task));
         }
     }
 

@@ -19,7 +19,7 @@ use super::pick_rule::PickRule;
 use super::rule_state::{FairTunables as _, FairVersion as _};
 use super::rules;
 use crate::classes::{Pid, Rqs};
-use schedlab_core::{CpuId, Platform, Rule, Waker};
+use schedlab_core::{CpuId, Platform, Policy, Rule, Waker};
 
 /// Time after which the count of a waker's wakees is halved, s.
 const FLIPS_HALVED_AFTER_S: u64 = 1;
@@ -40,10 +40,17 @@ fn affine_level(rqs: &Rqs, this: CpuId, prev: CpuId) -> Option<usize> {
 }
 
 impl<R: PickRule> Fair<R> {
-    /// Whether nothing, or only `SCHED_IDLE` tasks, are queued there.
+    /// Whether nothing is queued there, or only `SCHED_IDLE` tasks, which `task` pushes aside.
     #[inline]
-    fn is_free(&self, rqs: &Rqs, cpu: CpuId) -> bool {
-        is_idle_cpu(rqs, cpu) || self.is_sched_idle_rq(rqs, cpu)
+    fn is_free(&self, rqs: &Rqs, task: Pid, cpu: CpuId) -> bool {
+        is_idle_cpu(rqs, cpu)
+            || (self.is_sched_idle_rq(rqs, cpu) && self.pushes_idle_aside(rqs.thread(task).policy))
+    }
+
+    /// Whether a CPU with only `SCHED_IDLE` tasks counts as free for a task of this policy.
+    #[inline]
+    pub(super) fn pushes_idle_aside(&self, policy: Policy) -> bool {
+        policy != Policy::Idle || self.version.idle_tasks_join_idle_tasks()
     }
 
     /// `select_task_rq_fair` at a wakeup.
@@ -176,14 +183,14 @@ impl<R: PickRule> Fair<R> {
     ) -> (CpuId, Rule) {
         let suits = |fair: &Fair<R>, cpu: CpuId| {
             fair.caches.share_cache(cpu, target)
-                && fair.is_free(rqs, cpu)
+                && fair.is_free(rqs, task, cpu)
                 && rqs.is_allowed(task, cpu)
         };
         // Affinity is not tested for these two: the core does so afterwards.
-        if self.is_free(rqs, target) {
+        if self.is_free(rqs, task, target) {
             return (target, by);
         }
-        if prev != target && self.caches.share_cache(prev, target) && self.is_free(rqs, prev) {
+        if prev != target && self.caches.share_cache(prev, target) && self.is_free(rqs, task, prev) {
             return (prev, rules::PREV_CPU);
         }
         let e = self.se_of(task);
@@ -249,7 +256,7 @@ impl<R: PickRule> Fair<R> {
                 .filter(|cpu| (cpu.0 + self.cpus - target.0 - 1) % self.cpus < looks);
         }
         let allowed = &rqs.settings[task.index()].allowed;
-        round(cpus, target, allowed).take(looks as usize).find(|&cpu| self.is_free(rqs, cpu))
+        round(cpus, target, allowed).take(looks as usize).find(|&cpu| self.is_free(rqs, task, cpu))
     }
 
     /// `select_idle_cpu` while there may be an idle core: the first idle core, from the target on
@@ -272,7 +279,7 @@ impl<R: PickRule> Fair<R> {
                 let own = [cpu];
                 let threads = if threads.is_empty() { &own } else { threads };
                 let mut may = threads.iter().copied().filter(|&thread| allowed.contains(thread));
-                free = may.find(|&thread| self.is_free(rqs, thread));
+                free = may.find(|&thread| self.is_free(rqs, task, thread));
             }
         }
         self.caches.has_idle_cores[llc] = false;
@@ -302,7 +309,7 @@ impl<R: PickRule> Fair<R> {
             self.caches.has_idle_cores[llc] = false;
         }
         let looks = sis_prop(cpus.len() as u64, self.balance.avg_idle_ns[this.index()]);
-        let free = |cpu: &CpuId| self.is_free(rqs, *cpu);
+        let free = |cpu: &CpuId| self.is_free(rqs, task, *cpu);
         if let Some(cpu) = around().take(looks as usize).find(free) {
             return Some((cpu, rules::IDLE_SIBLING));
         }

@@ -32,6 +32,7 @@ impl<R: PickRule> Fair<R> {
         }
         let owner = self.new_entity(entity, info);
         let q = self.cfs_rqs.push(CfsRq::new(cpu, group, Some(owner)));
+        self.cfs_rqs[q].wide = self.version.divides_by_weight();
         self.cfs_rqs[q].h_load = (0, self.h_load_computed());
         self.cfs_rqs[q].pelt_clock = self.cfs_rqs[above].pelt_clock.below();
         self.info[owner].my_q = Some(q);
@@ -69,8 +70,13 @@ impl<R: PickRule> Fair<R> {
 
     /// Allocates a row for an entity.
     fn new_entity(&mut self, entity: Entity, info: Info) -> EntityId {
+        let mut entity = entity;
+        if self.version.divides_by_weight() {
+            entity.set_full_weight(info.load);
+        }
         if let Some(e) = self.free.pop() {
             self.se[e] = entity;
+            self.se.max_slices[e] = 0;
             self.info[e] = info;
             R::entity_made(self, e);
             return e;

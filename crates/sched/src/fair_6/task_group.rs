@@ -29,6 +29,8 @@ pub struct TaskGroup {
     cfs_rqs: Vec<Option<CfsRqId>>,
     /// Sum of the loads that its queues have published.
     pub load_avg: u64,
+    /// Sum of the averages of runnable tasks that they have published with it (7.3).
+    pub runnable_avg: u64,
 }
 
 /// `cpu.shares` as clamped by the kernel, as a stored weight.
@@ -54,6 +56,7 @@ impl TaskGroup {
             renewed: false,
             cfs_rqs: alloc::vec![None; cpus as usize],
             load_avg: 0,
+            runnable_avg: 0,
         }
     }
 

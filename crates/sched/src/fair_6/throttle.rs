@@ -85,15 +85,55 @@ impl<R: PickRule> Fair<R> {
         {
             return;
         }
-        self.limits.account(platform, q, platform.now_ns(), 0);
+        self.charge_runtime(rqs, platform, q, 0);
         self.check_runtime(rqs, platform, q);
     }
 
-    /// `check_cfs_rq_runtime`: throttles queue `q` if it has run out of runtime.
+    /// `account_cfs_rq_runtime`: queue `q` has run for `delta_ns`. Without runtime left, its task
+    /// gives way, and the queue is throttled when it does. From 7.2 on it is throttled at once, and
+    /// the running task leaves as it returns to user mode, without having been asked.
+    pub(super) fn charge_runtime(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        q: CfsRqId,
+        delta_ns: u64,
+    ) {
+        let cpu = self.cfs_rqs[q].cpu;
+        if !self.version.throttles_at_charge() {
+            let now_ns = platform.now_ns();
+            if !self.limits.account(platform, q, now_ns, delta_ns) && delta_ns > 0 {
+                rqs.resched_curr(platform, cpu);
+            }
+            return;
+        }
+        let goes_on = self.cfs_rqs[q].curr.is_some_and(|curr| self.se[curr].on_rq);
+        if !self.limits.account_at_once(platform, q, delta_ns, goes_on) {
+            self.throttle(rqs, platform, q);
+            if goes_on {
+                platform.resched(cpu);
+            }
+        }
+    }
+
+    /// `check_cfs_rq_runtime`: throttles queue `q` if it has run out of runtime (up to 7.1).
     #[inline]
     pub(super) fn check_runtime(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
-        if self.limits.has_run_out(q) {
+        if !self.version.throttles_at_charge() && self.limits.has_run_out(q) {
             self.throttle(rqs, platform, q);
+        }
+    }
+
+    /// Queue `q` has a task that begins to run. From 7.2 on it is throttled if it has no runtime for
+    /// it.
+    pub(super) fn check_runtime_of_next(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        q: CfsRqId,
+    ) {
+        if self.version.throttles_at_charge() && self.limits.is_used() {
+            self.charge_runtime(rqs, platform, q, 0);
         }
     }
 
@@ -101,7 +141,7 @@ impl<R: PickRule> Fair<R> {
     /// groups above that have nothing else to run. Returns false if the pool had some runtime left
     /// after all.
     pub(super) fn throttle(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) -> bool {
-        if self.limits.gets_the_least(platform, q) {
+        if !self.version.throttles_at_charge() && self.limits.gets_the_least(platform, q) {
             return false;
         }
         let cpu = self.cfs_rqs[q].cpu;
@@ -156,6 +196,9 @@ impl<R: PickRule> Fair<R> {
         let cpu = self.cfs_rqs[q].cpu;
         rqs.update_rq_clock(platform, cpu);
         let now_ns = platform.now_ns();
+        if self.version.throttles_at_charge() {
+            R::update_curr(self, rqs, platform, q);
+        }
         self.limits.clear_throttled(q, now_ns);
         let by_task = self.version.throttles_tasks();
         let mut next = Some(self.innermost_below(q));
@@ -253,6 +296,13 @@ impl<R: PickRule> Fair<R> {
         }
         // All queues get their runtime before any is put back: the one on the timer's own CPU
         // within the timer's handler, the others by interrupts after it.
+        if self.version.throttles_at_charge() {
+            let mut next = self.limits.first_throttled(group);
+            while let Some(q) = next {
+                R::update_curr(self, rqs, platform, q);
+                next = self.limits.next_throttled(q);
+            }
+        }
         self.limits.distribute(group);
         let own = self.limits.timer_cpu(group);
         for here in [true, false] {

@@ -12,24 +12,23 @@
 //! takes another's place** (by rotation or deletion), so that it may be too large or too small for
 //! a while. With [`Order::exact_slices`] it is handed over too and is always right.
 
-use super::entity::{Entity, Vruntime};
+use super::entity::{Entities, Entity, Vruntime};
 use super::ids::EntityId;
 use crate::classes::rbtree::{self, Links, Root, Rows, RowsMut};
-use schedlab_core::index::IndexVec;
-
-/// The entities of all trees.
-type Entities = IndexVec<EntityId, Entity>;
 
 /// The order of the trees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Order {
     /// Whether trees are ordered by deadline (6.12 on), not by vruntime (6.6).
     pub by_deadline: bool,
-    /// Whether the smallest slices of subtrees are always exact, as they are in no release.
+    /// Whether the smallest and longest slices of subtrees are always exact, as they are from 7.2
+    /// on.
     pub exact_slices: bool,
     /// Whether all slices are equal and always were: then every subtree's smallest slice is that
     /// slice, exact or not.
     pub uniform_slices: bool,
+    /// Whether subtrees store their longest slice, too (7.0 on).
+    pub max_slices: bool,
 }
 
 /// The entities as seen by a tree. The two orders are two types, so that the descent need not test
@@ -39,8 +38,7 @@ struct View<'a, const BY_DEADLINE: bool>(&'a Entities);
 /// The entities as seen by a tree that is modified.
 struct ViewMut<'a, const BY_DEADLINE: bool> {
     se: &'a mut Entities,
-    exact_slices: bool,
-    uniform_slices: bool,
+    order: Order,
 }
 
 /// The key of an entity.
@@ -73,6 +71,15 @@ fn minima<const BY_DEADLINE: bool>(se: &Entities, e: EntityId) -> (Vruntime, u32
         slice = slice.min(child.min_slice);
     }
     (min, slice)
+}
+
+/// Recomputes the longest slice of the subtree of `e`. Returns whether it changed.
+#[inline(never)]
+fn recompute_max_slice(se: &mut Entities, e: EntityId) -> bool {
+    let links = &se[e].links;
+    let below = [links.left(), links.right()].into_iter().flatten();
+    let longest = below.map(|child| se.max_slices[child]).fold(se[e].slice, u32::max);
+    core::mem::replace(&mut se.max_slices[e], longest) != longest
 }
 
 impl<const BY_DEADLINE: bool> Rows<EntityId> for View<'_, BY_DEADLINE> {
@@ -123,14 +130,14 @@ impl<const BY_DEADLINE: bool> RowsMut<EntityId> for ViewMut<'_, BY_DEADLINE> {
         let changed = min != entity.min_other || slice != entity.min_slice;
         entity.min_other = min;
         entity.min_slice = slice;
-        changed
+        changed | (self.order.max_slices && recompute_max_slice(self.se, e))
     }
 
     /// With equal slices only the other minimum can change, and only to that of `new`. The children
     /// need not be read.
     #[inline]
     fn recompute_with(&mut self, e: EntityId, new: EntityId) -> bool {
-        if !self.uniform_slices {
+        if !self.order.uniform_slices {
             return self.recompute(e);
         }
         let other = other_of::<BY_DEADLINE>(&self.se[new]);
@@ -145,7 +152,7 @@ impl<const BY_DEADLINE: bool> RowsMut<EntityId> for ViewMut<'_, BY_DEADLINE> {
     /// With equal slices only the other minimum can change, and only if it was that of `old`.
     #[inline]
     fn recompute_without(&mut self, e: EntityId, old: EntityId) -> bool {
-        if self.uniform_slices && other_of::<BY_DEADLINE>(&self.se[old]) != self.se[e].min_other {
+        if self.order.uniform_slices && other_of::<BY_DEADLINE>(&self.se[old]) != self.se[e].min_other {
             return false;
         }
         self.recompute(e)
@@ -156,8 +163,11 @@ impl<const BY_DEADLINE: bool> RowsMut<EntityId> for ViewMut<'_, BY_DEADLINE> {
         let Entity { min_other, min_slice, .. } = self.se[old];
         let entity = &mut self.se[new];
         entity.min_other = min_other;
-        if self.exact_slices {
+        if self.order.exact_slices {
             entity.min_slice = min_slice;
+            if self.order.max_slices {
+                self.se.max_slices[new] = self.se.max_slices[old];
+            }
         }
     }
 }
@@ -165,40 +175,42 @@ impl<const BY_DEADLINE: bool> RowsMut<EntityId> for ViewMut<'_, BY_DEADLINE> {
 /// Inserts `e`.
 #[inline]
 pub fn insert(root: &mut Root<EntityId>, se: &mut Entities, order: Order, e: EntityId) {
-    let Order { by_deadline, exact_slices, uniform_slices } = order;
     let entity = &mut se[e];
     entity.min_slice = entity.slice;
-    if by_deadline {
+    if order.max_slices && order.exact_slices {
+        // In 7.0 and 7.1 it stays what it was in the last tree, until it is recomputed.
+        se.max_slices[e] = se[e].slice;
+    }
+    let entity = &mut se[e];
+    if order.by_deadline {
         entity.min_other = entity.vruntime;
-        rbtree::insert(&mut ViewMut::<true> { se, exact_slices, uniform_slices }, root, e);
+        rbtree::insert(&mut ViewMut::<true> { se, order }, root, e);
     } else {
         entity.min_other = entity.deadline;
-        rbtree::insert(&mut ViewMut::<false> { se, exact_slices, uniform_slices }, root, e);
+        rbtree::insert(&mut ViewMut::<false> { se, order }, root, e);
     }
 }
 
 /// Removes `e`.
 #[inline]
 pub fn remove(root: &mut Root<EntityId>, se: &mut Entities, order: Order, e: EntityId) {
-    let Order { by_deadline, exact_slices, uniform_slices } = order;
-    if by_deadline {
-        rbtree::remove(&mut ViewMut::<true> { se, exact_slices, uniform_slices }, root, e);
+    if order.by_deadline {
+        rbtree::remove(&mut ViewMut::<true> { se, order }, root, e);
     } else {
-        rbtree::remove(&mut ViewMut::<false> { se, exact_slices, uniform_slices }, root, e);
+        rbtree::remove(&mut ViewMut::<false> { se, order }, root, e);
     }
 }
 
 /// Updates the tree after the slice of `e`, which waits in it, has changed.
 pub fn slice_changed(se: &mut Entities, order: Order, e: EntityId) {
-    let Order { by_deadline, exact_slices, uniform_slices } = order;
-    if by_deadline {
+    if order.by_deadline {
         rbtree::recompute_upward(
-            &mut ViewMut::<true> { se, exact_slices, uniform_slices },
+            &mut ViewMut::<true> { se, order },
             Some(e),
         );
     } else {
         rbtree::recompute_upward(
-            &mut ViewMut::<false> { se, exact_slices, uniform_slices },
+            &mut ViewMut::<false> { se, order },
             Some(e),
         );
     }
@@ -355,10 +367,10 @@ mod tests {
     }
 
     const BY_DEADLINE: Order =
-        Order { by_deadline: true, exact_slices: false, uniform_slices: false };
-    const EXACT: Order = Order { by_deadline: true, exact_slices: true, uniform_slices: false };
+        Order { by_deadline: true, exact_slices: false, uniform_slices: false, max_slices: false };
+    const EXACT: Order = Order { by_deadline: true, exact_slices: true, uniform_slices: false, max_slices: true };
     const BY_VRUNTIME: Order =
-        Order { by_deadline: false, exact_slices: false, uniform_slices: false };
+        Order { by_deadline: false, exact_slices: false, uniform_slices: false, max_slices: false };
 
     #[test]
     fn order_is_by_key_and_then_by_arrival() {

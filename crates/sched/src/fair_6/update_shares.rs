@@ -9,7 +9,7 @@ use super::ids::{CfsRqId, EntityId};
 use super::pick_rule::PickRule;
 use super::rule_state::FairVersion as _;
 use crate::classes::Rqs;
-use schedlab_core::Platform;
+use schedlab_core::{GroupId, Platform};
 
 /// The smallest weight of a group's entity, stored.
 pub const LEAST_WEIGHT: u64 = 2;
@@ -23,11 +23,21 @@ impl<R: PickRule> Fair<R> {
         let load = unscaled(queue.load).max(queue.avg.load_avg);
         // The loads that the other CPUs last published, and the present load of this one.
         let everywhere = (group.load_avg + load).saturating_sub(queue.published);
-        let mut shares = u128::from(group.shares) * u128::from(load);
+        let whole = self.version.has_one_tree().then(|| self.concurrent_shares(queue.group));
+        let whole = u128::from(whole.unwrap_or(group.shares));
+        let mut shares = whole * u128::from(load);
         if everywhere != 0 {
             shares /= u128::from(everywhere);
         }
-        shares.clamp(u128::from(LEAST_WEIGHT), u128::from(group.shares)) as u64
+        shares.clamp(u128::from(LEAST_WEIGHT), whole) as u64
+    }
+
+    /// `cgroup_mode` "concurrent" (7.3): the shares of `group`, as many times as it has runnable
+    /// tasks on average, at least once and at most once for each CPU.
+    fn concurrent_shares(&self, group: GroupId) -> u64 {
+        let group = &self.groups[group.index()];
+        let times = (group.runnable_avg >> 10).clamp(1, u64::from(self.online.max(1)));
+        group.shares * times
     }
 
     /// `update_cfs_group`: gives the group entity `e` its present part of the group's shares. From
@@ -68,10 +78,17 @@ impl<R: PickRule> Fair<R> {
             return;
         }
         let (load, told) = (queue.avg.load_avg, queue.published);
-        if load.abs_diff(told) > told / 64 {
+        let mut publishes = load.abs_diff(told) > told / 64;
+        let (runnable, told_runnable) = (queue.avg.runnable_avg, queue.published_runnable);
+        if self.version.has_one_tree() {
+            publishes |= runnable.abs_diff(told_runnable) > told_runnable / 64;
+        }
+        if publishes {
             let group = &mut self.groups[queue.group.index()];
             group.load_avg = group.load_avg + load - told;
+            group.runnable_avg = group.runnable_avg + runnable - told_runnable;
             queue.published = load;
+            queue.published_runnable = runnable;
             queue.published_at = now_ns;
         }
     }

@@ -72,8 +72,8 @@ impl O1 {
         let (child_cpu, placed) = self.child_cpu(cpu, &attr.allowed);
         let time_slice = self.split_parents_slice(platform, parent, cpu);
 
-        // Both lose the fraction of a step of bonus, the child a little more, so that forking does
-        // not multiply bonus.
+        // Both lose the fraction of a step of bonus, and the child loses a little more, so that
+        // forking does not multiply bonus.
         let bonus = self.params.bonus(self.tasks[parent].sleep_avg);
         self.tasks[parent].sleep_avg = u64::from(bonus) * self.params.bonus_step_ns;
         let mut child = Task {
@@ -134,8 +134,8 @@ impl O1 {
         let whole = self.tasks[parent].time_slice;
         self.tasks[parent].time_slice = whole / 2;
         if whole / 2 == 0 {
-            // The parent gave away its last jiffy: it pays for it now, and expires. In 2.6.0 it
-            // pays with a whole tick, in which the CPU may balance.
+            // The parent gave away its last jiffy: it pays for that jiffy now, and expires. In
+            // 2.6.0 it pays with a whole tick, in which the CPU may balance.
             self.tasks[parent].time_slice = 1;
             if self.params.version.last_jiffy_costs_a_tick {
                 self.scheduler_tick(platform, cpu);

@@ -60,7 +60,7 @@ pub(super) struct LoadHistory {
 
 impl LoadHistory {
     /// Creates the history for a node of these CPUs in a machine of `cpus`, before any CPU has
-    /// looked: all saw 0 everywhere.
+    /// looked: all CPUs saw 0 everywhere.
     pub(super) fn new(cpus: u32, members: &[CpuId]) -> LoadHistory {
         let mut views = IndexVec::new();
         let empty = views.push(View { running: vec![0; members.len()], seen_by: cpus });
@@ -154,8 +154,8 @@ impl LoadHistory {
     }
 
     /// Returns the longest queue from the point of view of a busy CPU, which counts each queue as
-    /// the smaller of its length now and at the previous attempt. It must have more than one task;
-    /// the lowest CPU among equals; not `this`. Also returns that length.
+    /// the smaller of its length now and at the previous attempt. The queue must have more than one
+    /// task and not be that of `this`. Among equals, the lowest CPU wins. Also returns that length.
     fn longest_for_busy(&self, loads: &Loads, nodes: &Nodes, this: CpuId) -> Option<(CpuId, u32)> {
         let previous = self.previous(this);
         let (mut longest, mut most) = (None, 1);
@@ -208,7 +208,7 @@ impl O1 {
         let mut left = imbalance / 2;
         let rq = &self.rqs[busiest.index()];
         let (active, expired) = (rq.active(), rq.expired());
-        // Tasks in expired have cooled down longest. (For an empty array nothing happens.)
+        // Tasks in expired have been off the CPU longest. (For an empty array nothing happens.)
         for array in [expired, active] {
             let mut from = 0;
             while let Some(prio) = self.rqs[busiest.index()].array(array).next_list(from) {
@@ -263,8 +263,9 @@ impl O1 {
         Some((busiest, imbalance))
     }
 
-    /// Whether `this` CPU may take `p`: not the running task, not one that may not run here; and
-    /// for a busy CPU not one that has just run (its data may still be in the other CPU's cache).
+    /// Whether `this` CPU may take `p`. It may not take the running task or a task that may not run
+    /// here. A busy CPU may also not take a task that has just run (its data may still be in the
+    /// other CPU's cache).
     fn can_migrate_task(&self, platform: &Platform, p: Pid, this: CpuId, idle: bool) -> bool {
         let task = &self.tasks[p];
         let cold = || {

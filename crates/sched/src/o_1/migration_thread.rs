@@ -87,7 +87,7 @@ impl O1 {
         }
     }
 
-    /// `sched_exec`: the task that runs on `cpu` moves to the idlest CPU, in 2.6.0 to that of the
+    /// `sched_exec`: moves the task that runs on `cpu` to the idlest CPU, in 2.6.0 to that of the
     /// emptiest node. The task calls on the migration thread, and sleeps until it has been moved.
     pub(super) fn sched_exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let to = match self.params.version.balancing {

@@ -305,8 +305,8 @@ impl Inspect for O1 {
     /// Returns few guarantees: see the fields' comments.
     fn promises(&self, load: &Load) -> Promises {
         // A CPU-bound task loses its interactive status for good once it has used up its estimate,
-        // 1 ns a ns in 2.6.0, down to 1/10 of that in 2.6.22. After that each round gives each
-        // CPU-bound task one slice.
+        // at 1 ns per ns in 2.6.0, and down to 1/10 of that in 2.6.22. After that each round gives
+        // each CPU-bound task one slice.
         let slice = self.params.slice_at_nice(load.nice_min);
         let privilege = if !self.params.can_be_interactive(load.nice_min) {
             0

@@ -79,9 +79,9 @@ impl O1 {
                 while let Some(p) = at {
                     at = self.tasks[p].prev;
                     let weight = i64::from(self.tasks[p].load_weight);
-                    // Too heavy, unless it is better than all tasks of this CPU. But then the best
-                    // task of the other CPU must stay there if it is the only one that has been
-                    // seen so far.
+                    // The task is too heavy, unless it is better than all tasks of this CPU. But
+                    // then the best task of the other CPU must stay there if it is the only one
+                    // that has been seen so far.
                     let mut skip = weight > weight_left;
                     if skip && prio < this_best {
                         skip = !best_seen && prio == best;

@@ -18,7 +18,8 @@ use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::{CpuId, Platform, Topology};
 
-/// Load that another node must exceed for tasks to move, percent of the own node's load.
+/// Load that another node must exceed for tasks to move, as a percentage of the load of the CPU's
+/// own node.
 const NODE_THRESHOLD: u32 = 125;
 /// Number of times an idle CPU balances within its own node for each time it compares nodes.
 const IDLE_NODE_REBALANCE: u64 = 5;

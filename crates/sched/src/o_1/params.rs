@@ -6,8 +6,8 @@ use schedlab_core::Policy;
 
 /// The range of the bonus: 0..10, used as -5..+5 (`MAX_BONUS`: 25 percent of the 40 nice levels).
 pub(super) const MAX_BONUS: u32 = 10;
-/// How far above the centre the bonus must be for a task to be interactive, apart from its nice
-/// value.
+/// Distance above the centre that the bonus must have for a task to be interactive, apart from its
+/// nice value.
 const INTERACTIVE_DELTA: i32 = 2;
 /// Part of its parent's bonus that a child gets, percent. (The parent keeps 100.)
 pub(super) const CHILD_PENALTY: u32 = 95;

@@ -68,7 +68,7 @@ pub enum Estimator {
 pub enum WakeCpu {
     /// Its last CPU, unless a synchronous waker pulls it to its own.
     SyncPull,
-    /// Its waker's CPU, if that does not upset the balance (`SD_WAKE_AFFINE`); else its last one.
+    /// Its waker's CPU if that does not upset the balance (`SD_WAKE_AFFINE`), else its last one.
     Affine,
 }
 
@@ -88,7 +88,7 @@ pub enum Balancing {
 pub enum ExitRule {
     /// All of it, up to the longest possible slice.
     UpToMaxTimeslice,
-    /// All of it on the same CPU, up to a full slice of the child. Otherwise nothing.
+    /// All of it if both are on the same CPU, up to a full slice of the child. Otherwise nothing.
     SameCpu,
 }
 

@@ -74,7 +74,8 @@ impl O1 {
     #[inline(never)]
     pub(super) fn list_candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
         let rq = &self.rqs[cpu.index()];
-        // From the tasks' own records. Only the order within a list is taken from the list.
+        // The list is built from the tasks' own records. Only the order within a list is taken from
+        // the list.
         for (p, task) in self.tasks.iter() {
             let Some(array) = task.array else { continue };
             if task.cpu != cpu || task.state != State::Running {

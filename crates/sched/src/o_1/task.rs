@@ -62,8 +62,8 @@ pub(super) enum State {
     Dead,
 }
 
-/// How the task was woken, which determines how its wait for the CPU counts: `activated` in 2.6.0,
-/// `sleep_type` in 2.6.22.
+/// The kind of wakeup, which determines how the task's wait for the CPU counts: `activated` in
+/// 2.6.0, `sleep_type` in 2.6.22.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Activated {
     /// -1, `SLEEP_NONINTERACTIVE`: from uninterruptible sleep (in 2.6.22 also from a long sleep).

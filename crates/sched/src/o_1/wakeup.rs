@@ -7,8 +7,8 @@ use crate::classes::load_balance_2_6_22;
 use schedlab_core::{CpuId, Platform, Question, Rule, Waker};
 
 impl O1 {
-    /// Makes `p` runnable. If it still is, because it has marked itself as sleeping but has not yet
-    /// been switched away, nothing else happens.
+    /// Makes `p` runnable. If it is still runnable, because it has marked itself as sleeping but
+    /// has not yet been switched away, nothing else happens.
     pub(super) fn try_to_wake_up(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         let slept = core::mem::replace(&mut self.tasks[p].state, State::Running);
         if self.tasks[p].is_queued() {
@@ -22,8 +22,8 @@ impl O1 {
                 self.pull_to_sync_waker(platform, p, waker);
                 self.mark_disk_sleep(p, slept);
                 if waker.is_sync() && self.tasks[p].cpu == waker.cpu() {
-                    // The waker has announced that it will sleep: no preemption, and no time for
-                    // the estimator either.
+                    // The waker has announced that it will sleep: there is no preemption, and no
+                    // time counts for the estimator.
                     platform.by_rule(Question::Preempt, waker.cpu(), rules::SYNC_WAKEUP);
                     self.enqueue_runnable(p);
                     return;
@@ -83,7 +83,8 @@ impl O1 {
     }
 
     /// 2.6.22: wakes `p` on its waker's CPU if that does not upset the balance, else where it
-    /// slept; or on an idle thread of the same core, if exactly one task is on the CPU so chosen.
+    /// slept. If exactly one task is on the CPU so chosen, `p` wakes on an idle thread of the same
+    /// core.
     pub(super) fn wake_affine(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         let own = self.tasks[p].cpu;
         let (mut cpu, mut rule) = self.affine_cpu(p, waker);

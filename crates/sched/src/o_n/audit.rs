@@ -10,14 +10,14 @@ impl OrderN {
     /// Returns the most ticks that a task can have when the best slice among the tasks is that of
     /// `nice_min`.
     ///
-    /// An epoch leaves at most 2 * slice - 1 if there were not more before. Forking only divides. A
-    /// dead child's ticks are added up to `MAX_COUNTER`.
+    /// An epoch leaves at most 2 * slice - 1 ticks if there were not more before. Forking only
+    /// divides. A dead child's ticks are added up to `MAX_COUNTER`.
     fn most_ticks(&self, nice_min: i32) -> i32 {
         let saved = 2 * self.slice(nice_min) - 1;
         if self.version.keeps_the_sum { saved.max(self.max_counter()) } else { saved }
     }
 
-    /// On one CPU:
+    /// Returns the promises, which hold on one CPU:
     ///
     /// * It is never idle while a task waits: a woken task always beats the idle task.
     /// * `wait_ns`. As long as a waiting task has ticks, no epoch can begin. Each tick takes one

@@ -62,8 +62,8 @@ use schedlab_core::{
 };
 use task::{REALTIME_BASE, Rest, State, Task};
 
-/// Additional goodness for the CPU on which a task ran last. `PROC_CHANGE_PENALTY` of i386; only in
-/// an SMP build.
+/// Additional goodness for the CPU on which a task ran last. `PROC_CHANGE_PENALTY` of i386. It
+/// exists only in an SMP build.
 const PROC_CHANGE_PENALTY: i32 = 15;
 
 /// Additional goodness of a task whose address space is loaded already.
@@ -171,8 +171,8 @@ impl OrderN {
         self.version.slice(self.hz, nice)
     }
 
-    /// Largest number of ticks that a parent can have after it has taken over the ticks of a dead
-    /// child (`MAX_COUNTER`): 200 ms.
+    /// Returns the largest number of ticks that a parent can have after it has taken over the ticks
+    /// of a dead child (`MAX_COUNTER`): 200 ms.
     const fn max_counter(&self) -> i32 {
         (20 * self.hz / 100) as i32
     }
@@ -196,7 +196,7 @@ impl OrderN {
         if self.is_loaded(p.mm, mm) {
             bonus += MM_BONUS;
         }
-        // Only for ordinary tasks with ticks left. (They have about 900 at most, where HZ is
+        // Only for ordinary tasks with ticks left. (They have at most about 900, where HZ is
         // largest.)
         if 0 < p.weight && p.weight < REALTIME_BASE { p.weight + bonus } else { p.weight }
     }
@@ -279,9 +279,9 @@ impl OrderN {
         (best, next)
     }
 
-    /// A new epoch: every existing task, wherever it runs or sleeps, keeps half of its remaining
-    /// ticks and gets a slice on top. The counters of sleepers rise to 2 * slice - 1 and stay
-    /// there.
+    /// Begins a new epoch: every existing task, wherever it runs or sleeps, keeps half of its
+    /// remaining ticks and gets a slice on top. The counters of sleepers rise to 2 * slice - 1 and
+    /// stay there.
     fn recalculate(&mut self) {
         for &task in &self.task_list {
             let p = &mut self.tasks[task];
@@ -291,7 +291,8 @@ impl OrderN {
             p.weight = self.tasks[p.task].weight(&self.version);
         }
         if self.version.idle_tasks_have_epochs {
-            // Their slice is 0. That of CPU 0, the very first task, is not in the task list.
+            // Their slice is 0. The idle task of CPU 0, the very first task, is not in the task
+            // list.
             for cpu in self.cpus.iter_mut().skip(1) {
                 cpu.idle_counter >>= 1;
             }
@@ -389,8 +390,8 @@ impl OrderN {
         p.has_run = true;
     }
 
-    /// The tail of `schedule`, after the switch away from `prev`: only now may other CPUs take it.
-    /// If it was preempted it looks for a CPU, like a woken task.
+    /// Implements the tail of `schedule`, after the switch away from `prev`. Only now may other
+    /// CPUs take `prev`. If it was preempted, it looks for a CPU, like a woken task.
     ///
     /// That cannot lead back to this CPU: `prev` was measured with the bonus for its address space
     /// when it lost, and would now be measured with that of its successor.
@@ -432,8 +433,8 @@ impl OrderN {
         tasks - u32::from(!self.version.counts_who_blocks && blocks())
     }
 
-    /// `sched_setscheduler` on `cpu`, after `task` has its new attributes. The caller reschedules,
-    /// not the task.
+    /// Implements `sched_setscheduler` on `cpu`, after `task` has its new attributes. The caller
+    /// reschedules, not the task.
     fn set_scheduler(&mut self, platform: &mut Platform, task: TaskId, cpu: CpuId) {
         // The mark is a bit of the policy.
         self.tasks[task].yielded = false;
@@ -577,7 +578,7 @@ impl Scheduler for OrderN {
         if setscheduler {
             self.set_scheduler(platform, task, by);
         } else {
-            // setpriority: the counter stays until the next epoch, and no CPU is asked to
+            // `setpriority`: the counter stays until the next epoch, and no CPU is asked to
             // reschedule.
             self.weigh_again(task);
         }
@@ -587,9 +588,9 @@ impl Scheduler for OrderN {
         self.set_scheduler(platform, task, by);
     }
 
-    /// There is no such system call yet. This is what the kernel itself can do with its threads
-    /// (`set_cpus_allowed`): a running task must leave a forbidden CPU. A waiting one gets no help,
-    /// even if a CPU is idle. 2.2 has no affinity at all.
+    /// Does what the kernel itself can do with its threads (`set_cpus_allowed`), because there is
+    /// no such system call yet: a running task must leave a forbidden CPU. A waiting one gets no
+    /// help, even if a CPU is idle. 2.2 has no affinity at all.
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         self.set_allowed(task, allowed);
         let Task { processor, on_cpu, .. } = self.tasks[task];

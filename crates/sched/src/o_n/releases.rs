@@ -80,8 +80,8 @@ pub struct Version {
     pub name: &'static str,
     /// Lengths of slices.
     pub slices: Slices,
-    /// Goodness of a task that has just yielded. With 0 it counts when the end of an epoch is
-    /// determined, with -1 it does not.
+    /// Goodness of a task that has just yielded. With 0 the task counts when the end of an epoch is
+    /// determined. With -1 it does not.
     pub yielded_goodness: i32,
     /// The counter that a tick must leave for the running task to continue. With 0, n ticks last n
     /// + 1.
@@ -104,13 +104,13 @@ pub struct Version {
     /// Whether `sched_yield` does nothing when no task waits.
     pub yield_counts_waiting: bool,
     /// Whether forking preserves the sum of ticks: the child gets an odd tick, a parent that is
-    /// left with none must reschedule, and it gets a dead child's ticks back.
+    /// left with no ticks must reschedule, and the parent gets a dead child's ticks back.
     pub keeps_the_sum: bool,
     /// Whether a forked child has its parent's `processor`. If not, on several CPUs it has none
     /// until it runs, and no CPU is its last one.
     pub children_have_a_cpu: bool,
-    /// Whether the idle tasks, except that of CPU 0, get ticks in epochs. As their slice is 0, what
-    /// they lack (they begin at -100) is halved until -1 is left.
+    /// Whether the idle tasks, except that of CPU 0, get ticks in epochs. As their slice is 0,
+    /// their deficit (they begin at -100) is halved until -1 is left.
     pub idle_tasks_have_epochs: bool,
     /// Whether a task that blocks in this instant still counts on its CPU when a task starts from
     /// outside the workload. (A convention of the golden schedules. The kernel has no such tasks.)
@@ -201,7 +201,7 @@ impl Version {
         }
     }
 
-    /// Division of the parent's ticks at a fork: the parent's part and the child's.
+    /// Divides the parent's ticks at a fork into the parent's part and the child's.
     pub(super) const fn divide(&self, counter: i32) -> (i32, i32) {
         let odd = if self.keeps_the_sum { counter & 1 } else { 0 };
         (counter >> 1, (counter >> 1) + odd)

@@ -105,7 +105,7 @@ impl OrderN {
         if in_next_epoch { (p.counter >> 1) + self.slice(p.nice.into()) } else { p.counter }
     }
 
-    /// `goodness()` of `task` on `cpu`, now or with the ticks of the next epoch.
+    /// Returns `goodness()` of `task` on `cpu`, now or with the ticks of the next epoch.
     fn goodness_of(&self, task: TaskId, cpu: CpuId, in_next_epoch: bool) -> i32 {
         let p = &self.tasks[task];
         if p.yielded {

@@ -11,8 +11,8 @@ use schedlab_core::{CpuId, Platform, Question, Rule, TaskId, Topology};
 /// CPU.
 const WAKEUP_MARGIN_2_2: i32 = 3;
 
-/// By CPU: the other half of its hyper-threaded core, where cores have two CPUs. (2.4 supports
-/// no others.) Empty if there is no such level.
+/// Returns, by CPU, the other half of its hyper-threaded core, where cores have two CPUs. (2.4
+/// supports no others.) Empty if there is no such level.
 pub(super) fn siblings(topology: &Topology) -> Vec<Option<CpuId>> {
     let Some(cores) = topology.levels().iter().find(|level| level.kind == LevelKind::Smt) else {
         return Vec::new();
@@ -66,8 +66,8 @@ impl OrderN {
     /// is asked, and `p` is not bound to it: the first CPU that walks the runqueue may take it.
     /// O(CPUs).
     ///
-    /// The order is: the CPU on which it ran last, if that is idle; else the CPU that has been idle
-    /// longest; else the CPU whose current task is most inferior to `p`; else none.
+    /// The order is: the CPU on which `p` ran last, if that is idle, else the CPU that has been
+    /// idle longest, else the CPU whose current task is most inferior to `p`, else none.
     ///
     /// The request is a flag, not a reservation. A CPU that was asked *is* idle until it has
     /// switched. A second task that wakes in the meantime may also ask it, and wait while another
@@ -148,7 +148,7 @@ impl OrderN {
             .is_some_and(|sibling| sibling.is_some_and(|sibling| self.is_idle(sibling)))
     }
 
-    /// 2.2: `p` is compared with the task that the waking CPU runs. If it does not get that CPU it
+    /// 2.2: compares `p` with the task that the waking CPU runs. If `p` does not get that CPU, it
     /// may get another one that is idle, but not a busy one.
     ///
     /// (The kernel skips the search for an idle CPU if the current task's average slice is short

@@ -74,7 +74,7 @@ pub struct RoundRobin {
     current: Option<TaskId>,
 }
 
-/// `priority` for a nice value: 15 ticks at nice 0, one less for each step, at least 1.
+/// Returns `priority` for a nice value: 15 ticks at nice 0, one less for each step, at least 1.
 fn priority_of_nice(nice: i32) -> i64 {
     i64::from(15 - nice).max(1)
 }
@@ -106,7 +106,7 @@ impl RoundRobin {
         best.map(|(_, task)| task)
     }
 
-    /// The runnable tasks, by counter and then by age.
+    /// Lists the runnable tasks, by counter and then by age.
     #[cold]
     fn list_candidates(&self, out: &mut Vec<Candidate>) {
         for (place, &task) in self.ring.iter().enumerate() {
@@ -118,8 +118,8 @@ impl RoundRobin {
         }
     }
 
-    /// A new round: every existing task keeps half of its remaining ticks and gets `priority` on
-    /// top.
+    /// Begins a new round: every existing task keeps half of its remaining ticks and gets
+    /// `priority` on top.
     fn recharge(&mut self) {
         for &task in &self.ring {
             let task = &mut self.tasks[task];

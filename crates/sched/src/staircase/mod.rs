@@ -272,8 +272,8 @@ impl Staircase {
         self.domains.inc_nr_running(cpu, u64::from(self.tasks[p].load_weight));
     }
 
-    /// `p` is no longer runnable. It keeps bitmap, rotation, rest of the slice, level and array
-    /// until it wakes.
+    /// Makes `p` no longer runnable. It keeps its bitmap, rotation, rest of the slice, level and
+    /// array until it wakes.
     fn deactivate_task(&mut self, cpu: CpuId, p: Pid) {
         self.dequeue_task(cpu, p);
         self.domains.dec_nr_running(cpu, u64::from(self.tasks[p].load_weight));
@@ -316,7 +316,7 @@ impl Staircase {
         }
     }
 
-    /// `task_expired_entitlement`: a queued task has used up its quota.
+    /// `task_expired_entitlement`: handles a queued task that has used up its quota.
     fn task_expired_entitlement(&mut self, cpu: CpuId, p: Pid) {
         let task = &mut self.tasks[p];
         if task.is_realtime() {
@@ -334,7 +334,7 @@ impl Staircase {
         self.tasks[p].time_slice += overrun;
     }
 
-    /// All slots are used up: the expired array becomes the active one.
+    /// Makes the expired array the active one, because all slots are used up.
     fn major_rotation(&mut self, cpu: CpuId) {
         self.cpus[cpu.index()].active ^= 1;
         self.new_rotation(cpu);
@@ -370,7 +370,7 @@ impl Staircase {
     }
 
     /// `TASK_PREEMPTS_CURR`: whether `p`, which is queued, is better than the task that its CPU
-    /// runs. An equal one is not.
+    /// runs. A task of equal level is not better.
     fn preempts_curr(&self, p: Pid) -> bool {
         let task = &self.tasks[p];
         let rq = &self.cpus[task.cpu.index()];

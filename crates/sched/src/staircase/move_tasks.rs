@@ -124,8 +124,8 @@ impl Staircase {
         &self.cpus[cpu.index()].arrays[usize::from(object)]
     }
 
-    /// The migration thread of `cpu` has the CPU: it pushes a task to the CPU that requested one,
-    /// and sleeps again.
+    /// Runs the migration thread of `cpu`, which has the CPU: it pushes a task to the CPU that
+    /// requested one, and sleeps again.
     pub(super) fn migration_thread_runs(&mut self, platform: &mut Platform, cpu: CpuId) {
         if let Some(to) = self.domains.take_push_cpu(cpu)
             && self.domains.load(cpu).nr_running() > 1

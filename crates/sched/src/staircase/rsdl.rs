@@ -71,7 +71,7 @@ impl Staircase {
         rq.expired_mut().level_quota[column] += i64::from(task.quota);
     }
 
-    /// The second charge: to the quota of the level at which the task runs.
+    /// Makes the second charge: to the quota of the level at which the task runs.
     pub(super) fn rsdl_charge_level(&mut self, cpu: CpuId, p: Pid, used_us: i32) {
         let task = &self.tasks[p];
         if !task.is_realtime() && task.array.cpu == cpu {
@@ -80,8 +80,8 @@ impl Staircase {
         }
     }
 
-    /// At a tick at which a task runs at `level`: if the level has used up its quota and tasks are
-    /// left there, they move down.
+    /// Moves the tasks of `level` down, at a tick at which a task runs there, if the level has used
+    /// up its quota and tasks are left there.
     pub(super) fn rsdl_check_level(&mut self, platform: &mut Platform, cpu: CpuId, level: u8) {
         let active = self.cpus[cpu.index()].active_mut();
         if active.level_quota[usize::from(level - 100)] <= 0 && active.head(level).is_some() {

@@ -92,7 +92,7 @@ impl Staircase {
         }
     }
 
-    /// The terms that `TASK_PREEMPTS_CURR` compares for `p` on its CPU.
+    /// Records the terms that `TASK_PREEMPTS_CURR` compares for `p` on its CPU.
     #[cold]
     #[inline(never)]
     pub(super) fn preempt_terms(&self, p: Pid, evidence: &mut Evidence) {
@@ -103,7 +103,7 @@ impl Staircase {
         }
     }
 
-    /// The terms known when `p` is about to be pulled from `from` to `to`.
+    /// Records the terms known when `p` is about to be pulled from `from` to `to`.
     #[cold]
     #[inline(never)]
     pub(super) fn pull_terms(&self, p: Pid, from: CpuId, to: CpuId, evidence: &mut Evidence) {

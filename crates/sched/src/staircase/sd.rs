@@ -67,9 +67,9 @@ impl Staircase {
         }
     }
 
-    /// An idle-priority task stays on the list behind all levels, unless it wakes from an
-    /// uninterruptible sleep and may hold resources that others need: then it gets the last of the
-    /// ordinary levels, in the next rotation.
+    /// Places an idle-priority task. It stays on the list behind all levels, unless it wakes from
+    /// an uninterruptible sleep and may hold resources that others need: then it gets the last of
+    /// the ordinary levels, in the next rotation.
     fn place_idle(&mut self, cpu: CpuId, p: Pid) {
         let expired = self.cpus[cpu.index()].expired(cpu);
         let task = &mut self.tasks[p];
@@ -89,8 +89,8 @@ impl Staircase {
         }
     }
 
-    /// A task that comes from another CPU, and was in that CPU's current rotation, counts as being
-    /// in the current rotation here.
+    /// Carries the rotation over: a task that comes from another CPU, and was in that CPU's current
+    /// rotation, counts as being in the current rotation here.
     pub(super) fn carry_over_rotation(&mut self, cpu: CpuId, p: Pid) {
         let from = self.tasks[p].array.cpu;
         if from == cpu {

@@ -57,7 +57,7 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// `user prio` of its nice level: nice + 20, 0 to 39.
+    /// Returns the `user prio` of its nice level: nice + 20, 0 to 39.
     #[inline]
     pub(super) fn user_prio(&self) -> usize {
         usize::from(self.static_prio - 100)

@@ -238,9 +238,9 @@ impl Textbook {
         if self.rules.predicted { task.tau_ns } else { task.burst_ns }
     }
 
-    /// Priority, better by one for each aging step waited. A task that was just dispatched keeps
-    /// the priority that it had then until it has run for a step. Otherwise it would be preempted
-    /// at once.
+    /// Returns the priority, better by one for each aging step waited. A task that was just
+    /// dispatched keeps the priority that it had then until it has run for a step. Otherwise it
+    /// would be preempted at once.
     fn aged_priority(&self, task: &Task, now_ns: u64) -> u64 {
         let step_ns = self.tunables.aging_ns;
         if step_ns == 0 {
@@ -326,7 +326,7 @@ impl Textbook {
 
     // ---- The ready queue ----
 
-    /// `task` joins: behind its equals, with a full quantum.
+    /// Makes `task` join behind its equals, with a full quantum.
     fn join(&mut self, task: TaskId, now_ns: u64) {
         self.joined += 1;
         let quantum_ns = self.full_quantum_ns(task);

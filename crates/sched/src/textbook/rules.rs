@@ -160,7 +160,7 @@ mod tests {
 
     const CPU: CpuId = CpuId(0);
 
-    /// One CPU, and a new task for each burst.
+    /// Returns a machine of one CPU, with a new task for each burst.
     fn machine(rules: crate::textbook::Rules, bursts_ns: &[u64]) -> (Textbook, Platform) {
         let (mut sched, mut platform) = (Textbook::new(1, rules), Platform::new(1, 1000));
         platform.ask(true);

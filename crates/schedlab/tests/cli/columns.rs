@@ -104,7 +104,7 @@ fn nice_values_weights_and_quotas_are_columns() {
     close(share(&quota, 0), 0.2);
     close(share(&quota, 1), 0.5);
     assert_eq!(quota["runs"][0]["scheduler"]["set"][0]["value"], "20ms/100ms");
-    // Two hogs share a CPU; the weight of nice 5 is 335.
+    // Two hogs share a CPU. The weight of nice 5 is 335.
     let scratch = Scratch::new("nice");
     let hog = r#"{"loop": -1, "run": 100000}"#;
     let text = format!(r#"{{"global": {{"duration": 10}}, "tasks": {{"a": {hog}, "b": {hog}}}}}"#);
@@ -197,7 +197,7 @@ fn repeated_runs_show_median_and_spread() {
     values.sort_unstable();
     assert_eq!((row["median"].as_u64(), row["max"].as_u64()), (Some(values[2]), Some(values[4])));
     assert!(values[0] < values[4], "seeds make a difference");
-    // One of the runs can be repeated alone; its start differs from that of a run without a seed.
+    // One of the runs can be repeated alone. Its start differs from that of a run without a seed.
     let again = ["-s", "eevdf:base_slice_ns=2800000", "--repeat", "1", "--seed", "3", "-f", "json"];
     let again = json(&server(&again).good());
     assert_eq!(again["runs"][0]["totals"]["wait_max_ns"], row["values"][2]);

@@ -301,7 +301,7 @@ fn no_control_character_reaches_the_terminal() {
 
 #[test]
 fn memory_stays_bounded_where_who_ran_when_is_recorded() {
-    // At most 4,000,000 slices are kept; here there would be more.
+    // At most 4,000,000 slices are kept. Here there would be more.
     let long = ["-s", "cfs", "-c", "2", "-d", "4.2"];
     let ran = run("many-slices.json", &[&long[..], &["--timeline"]].concat());
     assert!(ran.stdout.contains("CPU use"), "{}", ran.stdout);

@@ -46,7 +46,7 @@ fn what_cannot_be_written_is_said_and_nothing_is_left() {
     }
 }
 
-/// Opening a pipe without a reader would wait forever; a pipe with a reader receives everything.
+/// Opening a pipe without a reader would wait forever. A pipe with a reader receives everything.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_pipe_is_written_if_somebody_reads_it() {

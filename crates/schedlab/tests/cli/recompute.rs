@@ -1,7 +1,7 @@
 //! Recomputes the metrics of a run by a script written from their definitions alone.
 //!
 //! `recompute/metrics.py` reads the JSON document as any user could, computes every figure that
-//! follows from slices and spans, and compares. It needs python3; without it these tests report
+//! follows from slices and spans, and compares. It needs python3. Without it these tests report
 //! that they were skipped.
 
 use crate::support::{Scratch, root, schedlab};

@@ -308,7 +308,7 @@ fn while_paused_it_does_nothing() {
         let count = |line: &str| line.rsplit(char::is_whitespace).next()?.parse::<u64>().ok();
         counts.filter_map(count).sum::<u64>()
     };
-    // It may not be asleep yet; then it stays asleep.
+    // It may not be asleep yet. Then it stays asleep.
     let quiet = (0..20).any(|_| {
         let before = switches();
         std::thread::sleep(Duration::from_secs(1));
@@ -319,7 +319,7 @@ fn while_paused_it_does_nothing() {
     assert_eq!(pty.end(), 0);
 }
 
-/// Colours follow `--color` and NO_COLOR; the selection is inverse in any case.
+/// Colours follow `--color` and NO_COLOR. The selection is inverse in any case.
 #[test]
 fn colours_can_be_left_out() {
     let chosen = |screen: &vt100::Screen| {

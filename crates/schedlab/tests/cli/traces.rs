@@ -110,7 +110,7 @@ fn tables_are_saved_with_the_groups_paths() {
     assert!(text(&place(&scratch, "two/o_1@2.6.0/tasks.csv")).contains("video-0"));
 }
 
-/// Sums in `/proc` match the report; each release has its own files.
+/// Sums in `/proc` match the report. Each release has its own files.
 #[test]
 fn proc_is_that_of_the_release() {
     let scratch = Scratch::new("proc");

@@ -30,7 +30,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Returns its commands with their lines; a line that ends in `\` continues on the next.
+    /// Returns its commands with their lines. A line that ends in `\` continues on the next.
     pub fn commands(&self) -> Vec<(usize, String)> {
         let mut commands: Vec<(usize, String)> = Vec::new();
         let mut goes_on = false;

@@ -145,7 +145,7 @@ pub(super) fn cgroup_ancestor(act: &mut Act<'_>, [cgroup, level, ..]: [u64; 5]) 
     Ok(act.w.cgroup(group))
 }
 
-/// The iterator consists of two integers: the current number and the end.
+/// Begins an iteration. The iterator consists of two integers: the current number and the end.
 pub(super) fn iter_num_new(act: &mut Act<'_>, [it, start, end, ..]: [u64; 5]) -> Outcome {
     let (start, end) = (start as i32, end as i32);
     let (cur, end, result) = match i64::from(end) - i64::from(start) {

@@ -1,4 +1,4 @@
-//! Replays a log of decisions through another scheduler, to check that it decides alike.
+//! Replays a log of decisions through another scheduler, to check that it makes the same decisions.
 //!
 //! The scheduler is the original of the policy that wrote the log. It receives the events of the
 //! log at their times. Where the policy decided, the scheduler also decides: which task runs next
@@ -350,8 +350,8 @@ impl Retrace<'_> {
         }
     }
 
-    /// A task that is put away has its record after the pick. Its new address space dates from
-    /// before the pick.
+    /// Handles an `execve` before a pick. A task that is put away has its record after the pick.
+    /// Its new address space dates from before the pick.
     fn exec_before_pick(&mut self, cpu: CpuId) {
         let Some(task) = self.cpus[cpu.index()].current else { return };
         if let Some(Decision {
@@ -364,7 +364,8 @@ impl Retrace<'_> {
         }
     }
 
-    /// A parent whose next record shows it in its child's address space was in it before the child.
+    /// Handles an `execve` before a fork. A parent whose next record shows it in its child's
+    /// address space was in it before the child.
     fn exec_before_fork(&mut self, cpu: CpuId, parent: TaskId, mm: u64) {
         let pid = self.rows[parent.index()].pid;
         let ahead = self.log.decisions[self.at + 1..].iter().take(AHEAD);

@@ -127,7 +127,7 @@ impl Counters {
         counts.pcount += 1;
     }
 
-    /// Enqueues `pid` on `target`; it was woken on `by`.
+    /// Enqueues `pid` on `target`. It was woken on `by`.
     fn woken(&mut self, at_ns: u64, by: u32, pid: u32, target: u32, is_new: bool) {
         let task = self.slot(pid);
         if is_new {

@@ -2,7 +2,7 @@
 //! CPUs, and flows for wakeups by tasks), and those that Perfetto converts from its own format,
 //! which contain ftrace text (`systemTraceEvents`).
 //!
-//! A file is read event by event; its end may be missing.
+//! A file is read event by event. Its end may be missing.
 
 use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent, PID_MAX};
 use super::problems::{Place, Trouble};

@@ -114,7 +114,7 @@ impl Reading {
     /// Checks that there are switches and wakeups: both are needed to infer why a task slept.
     ///
     /// # Errors
-    /// One of them is missing; the message names the command that records it.
+    /// One of them is missing. The message names the command that records it.
     pub fn needs_wakeups(&self) -> Result<(), ReadError> {
         let missing = match (self.header.switches, self.header.wakeups) {
             (0, _) => "sched_switch",

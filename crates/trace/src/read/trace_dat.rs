@@ -398,7 +398,7 @@ impl TraceDat {
         for cursor in &mut cursors {
             cursor.load(self, input, feed);
         }
-        // Picks the CPU whose next event is the earliest; there are too few CPUs for a heap to pay
+        // Picks the CPU whose next event is the earliest. There are too few CPUs for a heap to pay
         // off.
         while let Some(next) = cursors
             .iter()
@@ -458,7 +458,7 @@ impl Cursor {
             let length = (commit & 0xf_ffff) as usize;
             self.end = (self.place + length).min(self.page.len());
             if commit & 1 << 31 != 0 {
-                // Events were lost before this page; their number may follow the data.
+                // Events were lost before this page. Their number may follow the data.
                 let count = (commit & 1 << 30 != 0)
                     .then(|| Bytes::new(&self.page[self.end..], of.is_big).number(of.long))
                     .flatten();

@@ -149,7 +149,7 @@ fn a_table_of_slices_is_read() {
     assert_eq!(reading.problems.count(Trouble::Unreadable), 1);
 }
 
-/// Perfetto's own JSON contains ftrace text; an array may have no end.
+/// Perfetto's own JSON contains ftrace text. An array may have no end.
 #[test]
 fn json_of_others_is_read() {
     let json = r##"{"traceEvents":[{"ph":"X","cat":"x","ts":1}],"displayTimeUnit":"ns",

@@ -15,7 +15,7 @@ use crate::diagnostic::did_you_mean;
 #[derive(Debug)]
 pub(crate) struct Parameter {
     pub name: &'static str,
-    /// Version that has this name; `None`: both.
+    /// Version that has this name. `None`: both.
     pub version: Option<Version>,
     read: Reader,
 }
@@ -182,7 +182,7 @@ pub(crate) const OTHER_CONTROLLERS: [&str; 15] = [
     "ns",
 ];
 
-/// Returns the parameter called `name`; `None` if it is a file of another controller.
+/// Returns the parameter called `name`, or `None` if it is a file of another controller.
 pub(crate) fn find(name: &str) -> Result<Option<&'static Parameter>, Fault> {
     if let Some(parameter) = PARAMETERS.iter().find(|parameter| parameter.name == name) {
         return Ok(Some(parameter));
@@ -214,7 +214,7 @@ fn noted_switch(name: &str, value: &str, why: &'static str) -> Result<Write, Fau
     })
 }
 
-/// Version 1 silently clamps values that are too small or too large.
+/// Reads shares. Version 1 silently clamps values that are too small or too large.
 fn shares(name: &'static str, value: &str) -> Result<Write, Fault> {
     match whole(name, value)? {
         number if number >= 0 => Ok(Write::Shares(number.clamp(2, 262_144) as u64)),
@@ -245,7 +245,7 @@ fn quota_us(name: &str, number: i64, none: &str) -> Result<u64, Fault> {
     Ok(number as u64)
 }
 
-/// Any negative number means no limit.
+/// Reads a quota. Any negative number means no limit.
 fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     match whole(name, value)? {
         number if number < 0 => Ok(Write::Quota { quota_us: None, period_us: None }),

@@ -27,7 +27,7 @@ pub const SHARES_IDLE: u64 = 3;
 pub struct Group {
     /// Path, for example `/tg1/tg11`.
     pub path: String,
-    /// Its parent, by index in [`GroupPlan::groups`]; `None`: the root.
+    /// Its parent, by index in [`GroupPlan::groups`]. `None`: the root.
     pub parent: Option<usize>,
     /// Weight as in the kernel: `cpu.shares`, 2 to 262144. 1024 by default, [`SHARES_IDLE`] if it
     /// is idle.
@@ -39,7 +39,7 @@ pub struct Group {
     /// CPUs that its tasks may use: those of its own CPUs that its parent also has, or the parent's
     /// CPUs if that leaves none. Not empty.
     pub cpuset: CpuSet,
-    /// CPUs that were written to it; `None`: its parent's.
+    /// CPUs that were written to it. `None`: its parent's.
     pub own_cpus: Option<CpuSet>,
     /// Whether it or one of its ancestors is frozen.
     pub frozen: bool,
@@ -335,8 +335,8 @@ fn clash<'a>(
     written.setting.refused(&draft.group.path, fault)
 }
 
-/// Version 1: the quota of a child, in proportion to its period, must not exceed that of its
-/// nearest limited ancestor (and thus of any).
+/// Checks the rule of version 1 that the quota of a child, in proportion to its period, must not
+/// exceed that of its nearest limited ancestor (and thus of any).
 fn check_quotas(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
     // 20 fractional bits, as in the kernel's comparison.
     let ratio = |group: &Group| {
@@ -369,7 +369,8 @@ fn check_quotas(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Version 1: a child's CPUs must be among its parent's, which has none until they are set.
+/// Checks the rule of version 1 that a child's CPUs must be among its parent's, which has none
+/// until they are set.
 fn check_cpus(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
     for draft in drafts {
         let Some(parent) = draft.group.parent.map(|parent| &drafts[parent]) else {
@@ -402,7 +403,7 @@ fn check_cpus(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
 
 /// Passes properties of groups on to their descendants.
 fn finish(drafts: Vec<Draft<'_>>) -> Vec<Group> {
-    // The effective lists of CPUs, each with its set; `None`: all.
+    // The effective lists of CPUs, each with its set. `None`: all.
     let mut effective: Vec<Option<usize>> = Vec::with_capacity(drafts.len());
     let mut lists: Vec<(CpuList, CpuSet)> = Vec::new();
     let mut groups: Vec<Group> = Vec::with_capacity(drafts.len());

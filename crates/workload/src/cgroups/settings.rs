@@ -34,7 +34,7 @@ pub(super) struct Setting {
     /// name.
     pub version: Option<Version>,
     pub write: Write,
-    /// Its position; `None`: it comes from a program.
+    /// Its position. `None`: it comes from a program.
     pub spot: Option<(Text, Span)>,
 }
 
@@ -172,8 +172,8 @@ impl Template {
         &self.path
     }
 
-    /// Returns a group `path` of this kind, for example `/students/anna`; empty if that is not a
-    /// path.
+    /// Returns a group `path` of this kind, for example `/students/anna`, or an empty result if
+    /// that is not a path.
     pub fn settings(&self, path: &str) -> GroupSettings {
         let mut settings = GroupSettings::default();
         if let Ok(path) = normal_path(path) {

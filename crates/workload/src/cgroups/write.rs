@@ -21,9 +21,9 @@ pub(crate) enum Write {
     Idle(bool),
     /// The quota and, if it changes too, the period.
     Quota {
-        /// CPU time in each period, us; `None`: no limit.
+        /// CPU time in each period, us. `None`: no limit.
         quota_us: Option<u64>,
-        /// The period, us; `None`: it stays as it is.
+        /// The period, us. `None`: it stays as it is.
         period_us: Option<u64>,
     },
     /// Period, us.

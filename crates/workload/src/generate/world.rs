@@ -4,7 +4,7 @@
 //! only compute and sleep, a producer with consumers at a semaphore, threads that meet at a
 //! barrier, and so on. They cannot get stuck, because:
 //!
-//! - mutexes are taken in ascending order, and released in the phase in which they were taken; in
+//! - mutexes are taken in ascending order, and released in the phase in which they were taken. In
 //!   between, nothing waits for another thread except for mutexes of higher order;
 //! - a task that posts, signals or resumes never waits for the tasks that it wakes, and runs
 //!   forever;
@@ -114,7 +114,7 @@ impl World<'_> {
         }
     }
 
-    /// Independent tasks.
+    /// Adds independent tasks.
     fn workers(&mut self) {
         let phases = (0..1 + self.below(3)).map(|number| {
             let mut events = Vec::new();
@@ -134,7 +134,7 @@ impl World<'_> {
         self.add("work", instances, Loops::Forever, phases);
     }
 
-    /// A task that ends.
+    /// Adds a task that ends.
     fn ends(&mut self) {
         let mut events = vec![self.some_work("")];
         if self.once_in(2) {
@@ -144,7 +144,7 @@ impl World<'_> {
         self.add("end", 1, loops, vec![phase("p", Loops::Times(1), events)]);
     }
 
-    /// A task that starts others, a limited number of times.
+    /// Adds a task that starts others, a limited number of times.
     fn forks(&mut self) {
         let child = self.key("child");
         let work = vec![self.some_work(""), self.some_rest()];
@@ -155,7 +155,7 @@ impl World<'_> {
         self.add("parent", 1, loops, vec![phase("p", Loops::Times(1), events)]);
     }
 
-    /// A producer, and consumers that pass on what they get.
+    /// Adds a producer, and consumers that pass on what they get.
     fn pipeline(&mut self) {
         let stages = 1 + self.below(3);
         let name = |play: u64, stage: u64| format!("sem{play}_{stage}");

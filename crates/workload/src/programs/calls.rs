@@ -76,7 +76,7 @@ impl Kernel {
     }
 }
 
-/// [`Kernel::cost_before`] for the most frequent steps; `None` for others.
+/// Returns [`Kernel::cost_before`] for the most frequent steps, and `None` for others.
 #[inline]
 pub(super) fn simple_cost_before(objects: &Objects, costs: &CallCosts, step: &Step) -> Option<u64> {
     match *step {

@@ -4,7 +4,8 @@
 //! A channel has three lists of waiters: readers, writers, pollers. An event that makes reading (or
 //! writing) possible wakes *all* waiters of that side, the most recently queued first, as the
 //! kernel walks a wait queue of non-exclusive waiters. Each of them tries again when it runs, and
-//! blocks again if another was quicker. [`Wakes::One`] wakes only the task that has waited longest.
+//! blocks again if another waiter was quicker. [`Wakes::One`] wakes only the task that has waited
+//! longest.
 //!
 //! Capacity is counted in whole messages, as the programs that use channels write and read them:
 //!
@@ -12,7 +13,7 @@
 //!   bytes). A read that leaves at most a quarter of them wakes writers.
 //! * **pipe before 2.6.11**: 4096 bytes. Every read wakes writers.
 //! * **pipe since 2.6.11**: 16 pages of 4096 bytes. A message goes into the newest page if it still
-//!   fits there; otherwise it needs a new page. A page is freed, and writers are woken, when its
+//!   fits there. Otherwise it needs a new page. A page is freed, and writers are woken, when its
 //!   last message is read.
 
 use schedlab_core::CpuId;
@@ -147,7 +148,7 @@ impl Channel {
         }
     }
 
-    /// Reads a message of `bytes`. Returns whether writers are to be woken; `None`: there is no
+    /// Reads a message of `bytes`. Returns whether writers are to be woken. `None`: there is no
     /// message.
     #[inline]
     pub(super) fn read(&mut self, bytes: u32, wakes: Wakes) -> Option<bool> {

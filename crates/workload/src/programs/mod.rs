@@ -6,16 +6,16 @@
 //! [`Workload`](schedlab_machine::Workload) of the machine. There are two kinds of programs, and
 //! both can run side by side:
 //!
-//! * [`Program`]: code, as in benchmarks; any closure is a program.
+//! * [`Program`]: code, as in benchmarks. Any closure is a program.
 //! * [`Script`]: plain data, a list of instructions in phases and rounds. Files in rt-app's
-//!   language are compiled to [`Scripts`]; any other reader can produce them as well.
+//!   language are compiled to [`Scripts`]. Any other reader can produce them as well.
 //!
 //! # When a step takes effect
 //!
 //! A write, a post or a fork spends its CPU cost first and then takes effect, all at one instant. A
 //! read or a wait takes effect (or blocks) at once and spends its cost after it has succeeded. The
 //! cost of a message thus always lies on the message's path. A step that blocks is tried again when
-//! the task has been woken and runs; no cost is paid twice. `calls.rs` lists the costs of calls.
+//! the task has been woken and runs. No cost is paid twice. `calls.rs` lists the costs of calls.
 //! Creating a channel or a lock, exit, and waiting for a child are free.
 //!
 //! # Plain data

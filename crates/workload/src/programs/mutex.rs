@@ -1,6 +1,6 @@
 //! Mutexes, with and without priority inheritance: one structure, four [`MutexKind`]s.
 //!
-//! A release frees the mutex and wakes the first waiter. That task tries again when it runs; if
+//! A release frees the mutex and wakes the first waiter. That task tries again when it runs. If
 //! another was quicker, it waits again. A mutex that is *handed over* belongs to the first waiter
 //! from the release on. With *inheritance* it is handed over, and while tasks wait, the most urgent
 //! of them lends its policy and priority to the owner, and on to the task that the owner waits for.

@@ -7,7 +7,7 @@ use super::{Context, Kernel, Profile};
 use schedlab_core::{Policy, SchedAttr};
 use schedlab_machine::costs::CallCosts;
 
-/// Tasks 0, 1, ... with these real-time priorities; 0: ordinary.
+/// Returns a kernel with tasks 0, 1, ... of these real-time priorities. 0: ordinary.
 fn kernel(priorities: &[u32]) -> Kernel {
     let mut kernel = Kernel::new(Profile::of("2.6.0"), CallCosts::default(), 1);
     for &priority in priorities {

@@ -1,5 +1,5 @@
-//! Several benchmarks on one machine: each is a [`Part`], with tasks, a clock and random draws of
-//! its own.
+//! Several benchmarks on one machine: each is a [`Part`], with its own tasks, clock and random
+//! draws.
 //!
 //! A part makes the same draws as if it ran alone, and its clock begins with it. A program thus
 //! does not notice that it is a part, except by the time that things take. By default a
@@ -18,7 +18,7 @@ pub struct Part {
     pub allowed: CpuSet,
     /// Group of its tasks that are in no other.
     pub group: GroupId,
-    /// Time at which it is ended at the latest, ns by its own clock; `None`: it ends by itself.
+    /// Time at which it is ended at the latest, ns by its own clock. `None`: it ends by itself.
     pub limit_ns: Option<u64>,
 }
 

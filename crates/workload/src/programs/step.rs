@@ -82,7 +82,7 @@ pub enum Step {
         /// Whether the wakeup is synchronous: the caller promises to sleep at once.
         sync: bool,
     },
-    /// Sleep until unparked; no effect if that has already happened.
+    /// Sleep until unparked. There is no effect if that has already happened.
     Park,
     /// Let a task pass its current [`Step::Park`], or else the next one.
     Unpark {
@@ -138,11 +138,11 @@ pub struct Spawn {
     pub name: &'static str,
     /// Its program.
     pub program: Box<dyn Program>,
-    /// Its scheduling attributes; `None`: its parent's.
+    /// Its scheduling attributes. `None`: its parent's.
     pub attr: Option<SchedAttr>,
-    /// Its affinity; `None`: its parent's.
+    /// Its affinity. `None`: its parent's.
     pub allowed: Option<CpuSet>,
-    /// Its group; `None`: its parent's.
+    /// Its group. `None`: its parent's.
     pub group: Option<GroupId>,
     /// Whether it shares its parent's address space.
     pub thread: bool,

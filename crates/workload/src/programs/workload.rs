@@ -167,7 +167,7 @@ impl Workload for Kernel {
         }
     }
 
-    /// A step that wakes several tasks does so in one system call.
+    /// Whether the task is in a system call. A step that wakes several tasks does so in one call.
     fn in_a_call(&self, task: TaskId) -> bool {
         !self.tasks[task.index()].orders.is_empty()
     }
@@ -180,8 +180,8 @@ impl Workload for Kernel {
         self.next_script_burst_ns(task.0)
     }
 
-    /// The task no longer waits, and takes nothing that it can no longer use. It keeps what it
-    /// holds forever, like a mutex that is not robust and whose owner is dead; see
+    /// Records that the task no longer waits, and takes nothing that it can no longer use. It keeps
+    /// what it holds forever, like a mutex that is not robust and whose owner is dead; see
     /// [`Kernel::wait_graph`].
     fn killed(&mut self, now_ns: u64, task: TaskId) {
         let this = &mut self.tasks[task.index()];

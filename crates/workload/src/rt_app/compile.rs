@@ -242,8 +242,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Returns, for each phase that sets policy or priority, what is in force in it in the task's
-    /// first round and in all later rounds.
+    /// Returns, for each phase that sets policy or priority, the attributes that are in force in
+    /// the task's first round and in all later rounds.
     fn attrs_of_phases(&mut self, task: &Task, mut in_force: InForce) -> Vec<Option<(u32, u32)>> {
         let mut passes: Vec<Vec<u32>> = Vec::new();
         for _ in 0..2 {

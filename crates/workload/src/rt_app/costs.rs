@@ -2,7 +2,7 @@
 
 use crate::model::{MemRun, MemRunKind};
 
-/// Cost model of `mem`, `memrun` and `iorun`. The default is not a particular machine's; it
+/// Cost model of `mem`, `memrun` and `iorun`. The default is not a particular machine's. It
 /// documents the assumptions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Costs {
@@ -84,7 +84,7 @@ mod tests {
             pattern: None,
             buffer: None,
         };
-        // Accesses cycle through the buffer; its size does not matter.
+        // Accesses cycle through the buffer. Its size does not matter.
         assert_eq!(costs.mem_run_ns(&run), 125);
         run.kind = MemRunKind::PointerChase;
         assert_eq!(costs.mem_run_ns(&run), 2000);

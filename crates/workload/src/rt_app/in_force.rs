@@ -1,6 +1,6 @@
 //! Policy and priority in force in a phase.
 //!
-//! Properties set by a phase stay in force after it. `priority` alone keeps the policy; `policy`
+//! Properties set by a phase stay in force after it. `priority` alone keeps the policy. `policy`
 //! alone sets the default priority of that policy. The deadline figures, and the slice request of
 //! an ordinary task, are remembered while the other policy is in force.
 
@@ -130,8 +130,8 @@ impl InForce {
         Ok(())
     }
 
-    /// Defaults: no period means the deadline if given, else the runtime; no deadline means the
-    /// period.
+    /// Returns the deadline and the period. No period means the deadline if given, else the
+    /// runtime. No deadline means the period.
     fn deadline_and_period(&self, runtime: u64) -> (u64, u64) {
         let period = self.period_us.or(self.deadline_us).unwrap_or(runtime);
         (self.deadline_us.unwrap_or(period), period)

@@ -2,7 +2,7 @@
 //!
 //! The mutexes that a thread holds at an event depend on its own program only: the program has no
 //! conditions, and after any wait it continues at the same point. A body that can be run twice
-//! leaves the mutexes as it found them; otherwise the first event that concerns a mutex fails in
+//! leaves the mutexes as it found them. Otherwise the first event that concerns a mutex fails in
 //! the second round. Two rounds of every loop therefore show all cases, and at each event a thread
 //! holds the same mutexes in every round. (`sync` accepts both cases and changes nothing. It
 //! signals and waits with the mutex held, and a thread that does not hold it locks and unlocks it

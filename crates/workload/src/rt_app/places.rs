@@ -73,7 +73,7 @@ pub fn place_of_property(
     Ok(Place { start: at, end: at, before: format!("\"{key}\":"), behind })
 }
 
-/// Returns `text` with each value (as JSON) at its position; the positions must not overlap.
+/// Returns `text` with each value (as JSON) at its position. The positions must not overlap.
 pub fn replaced(text: &str, values: &[(&Place, &str)]) -> String {
     let mut values = values.to_vec();
     values.sort();

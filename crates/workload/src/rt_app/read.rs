@@ -1,4 +1,5 @@
-//! Reads JSON into the model: every key is known, every value is of the right kind.
+//! Reads JSON into the model, and checks that every key is known and every value is of the right
+//! kind.
 
 use super::keys::{self, Key, Kind};
 use crate::cursor::Cursor;
@@ -179,7 +180,7 @@ fn nanoseconds(cursor: Cursor<'_>) -> Result<u64, Diagnostic> {
     }
 }
 
-/// Converts a decimal number of µs to ns, at most 2^63 - 1; `None` if it is finer.
+/// Converts a decimal number of µs to ns, at most 2^63 - 1. `None` if it is finer.
 fn decimal_us(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.')?;
     if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {

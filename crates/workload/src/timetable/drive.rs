@@ -108,7 +108,7 @@ impl Timetable {
 /// The run is the same however it is divided.
 #[derive(Clone, Debug)]
 pub struct Drive {
-    /// Time of the next action of each entry, ns; `None`: never again.
+    /// Time of the next action of each entry, ns. `None`: never again.
     next: Vec<Option<u64>>,
     groups: Groups,
     outcome: Outcome,

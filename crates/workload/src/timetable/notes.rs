@@ -45,7 +45,7 @@ impl Timetable {
 }
 
 impl When {
-    /// Returns the number of repetitions in a run that ends at `until_ns`; 0 if unknown.
+    /// Returns the number of repetitions in a run that ends at `until_ns`, or 0 if unknown.
     fn times(&self, until_ns: Option<u64>) -> u64 {
         let end_ns = self.until_ns.min(until_ns.unwrap_or(u64::MAX));
         match self.period_ns {

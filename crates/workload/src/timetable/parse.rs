@@ -325,7 +325,7 @@ fn integer(text: &str, least: i64, most: i64) -> Result<i64, Fault> {
     if (least..=most).contains(&number) { Ok(number) } else { Err(wrong()) }
 }
 
-/// Reads `2s`, `2.5s`, `300ms`, `40us`, `7ns`; a plain 0 needs no unit.
+/// Reads `2s`, `2.5s`, `300ms`, `40us`, `7ns`. A plain 0 needs no unit.
 fn duration_ns(text: &str) -> Result<u64, Fault> {
     let wrong = |why: &str| {
         let help = "for example `2s`, `2.5s`, `300ms`, `40us` or `7ns`".to_string();

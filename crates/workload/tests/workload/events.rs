@@ -281,7 +281,8 @@ fn the_coming_burst_is_known_where_the_program_alone_decides() {
     }
 }
 
-/// `try_lock` 1 us, `futex` 10, `clock` 2, `yield` 3, `fork` 20.
+/// Returns options with costs of calls: `try_lock` 1 us, `futex` 10, `clock` 2, `yield` 3, `fork`
+/// 20.
 fn calls() -> Options {
     let calls = CallCosts {
         try_lock_ns: 1_000,

@@ -197,7 +197,7 @@ impl Explainer {
         }
     }
 
-    /// Prints tables of candidates, one for each group, from the root down; the first candidate is
+    /// Prints tables of candidates, one for each group, from the root down. The first candidate is
     /// the one picked.
     fn candidates(&self, text: &mut String, candidates: &[Candidate]) {
         let mut within = vec![GroupId::ROOT];

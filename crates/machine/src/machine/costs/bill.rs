@@ -33,7 +33,7 @@ pub(in crate::machine) struct Bill {
 }
 
 impl Modelled {
-    /// Returns how many of `tasks` tasks that are scanned in a row are in no cache, in thousandths.
+    /// Returns the number of `tasks` tasks scanned in a row that are in no cache, in thousandths.
     fn missed_milli(&self, tasks: u64) -> u64 {
         self.walks.as_ref().map_or(0, |walks| walks.missed_milli(tasks))
     }
@@ -92,8 +92,8 @@ impl Modelled {
                 bill.needs_lock = true;
                 let wakeup_ps = times(Cost::Wakeup, 1);
                 row.add(Overhead::Wakeup, wakeup_ps);
-                // If it loses the lock, its own time comes later: until then other CPUs hold the
-                // lock.
+                // If the CPU loses the lock, its own time comes later: until then other CPUs hold
+                // the lock.
                 let part = if loses_lock { &mut bill.after_ps } else { &mut bill.before_ps };
                 *part = wakeup_ps;
                 if from_interrupt {
@@ -113,8 +113,8 @@ impl Modelled {
                 row.add(Overhead::Tick, bill.before_ps);
             }
             Work::Schedule { switches, refill_ps } => {
-                // After a search it takes the lock again only for a new epoch, and to find another
-                // CPU for the preempted task.
+                // After a search the CPU takes the lock again only for a new epoch, and to find
+                // another CPU for the preempted task.
                 bill.needs_lock = found.is_none() || counts.rescans + counts.queues > 0;
                 if found.is_none() {
                     let pick_ps = times(Cost::Pick, 1);

@@ -41,7 +41,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Returns the kernel time spent so far, by kind; `None` on an idealised machine.
+    /// Returns the kernel time spent so far, by kind. `None`: the machine is idealised.
     pub fn overheads(&self) -> Option<Overheads> {
         let costs = self.costs.as_ref()?;
         let mut overheads = costs.overheads.clone();
@@ -55,12 +55,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         Some(overheads)
     }
 
-    /// Returns the energy used so far; `None` if the machine's power is unknown.
+    /// Returns the energy used so far. `None`: the machine's power is unknown.
     pub fn energy(&self) -> Option<Energy> {
         Some(self.costs.as_ref()?.meter.as_ref()?.energy(self.now_ns))
     }
 
-    /// Draws how late a timer fires on `cpu`. The wakeup that follows is charged with it.
+    /// Draws the latency of a timer on `cpu`. The wakeup that follows is charged with it.
     #[inline]
     pub(in crate::machine) fn draw_timer_latency(&mut self, cpu: CpuId) {
         let idles = self.current[cpu.index()].is_none();
@@ -105,8 +105,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Like [`charge`](Machine::charge). Without `work`, charges only the CPUs that were
-    /// interrupted.
+    /// Does the work of [`charge`](Machine::charge). Without `work`, charges only the CPUs that
+    /// were interrupted.
     #[cold]
     fn charge_modelled(&mut self, cpu: CpuId, work: Option<Work>, queue: CpuId) {
         let Some(costs) = &mut self.costs else { return };

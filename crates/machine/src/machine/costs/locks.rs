@@ -18,10 +18,10 @@ impl Modelled {
         free.min_by_key(|&(_, (&since, _))| since).map(|(row, _)| CpuId(row as u32))
     }
 
-    /// Returns whether a wakeup loses the one lock. It releases the lock, and takes it again after
-    /// `again_ps` if it wakes another task. It loses the lock if a waiting CPU gets it in between.
-    /// Each of the two times, `again_ps` and the transfer of a cache line to the other CPU, is
-    /// drawn between zero and twice its value.
+    /// Returns whether a wakeup loses the one lock. The waker releases the lock, and takes it again
+    /// after `again_ps` if it wakes another task. It loses the lock if a waiting CPU gets the lock
+    /// in between. Each of the two times, `again_ps` and the transfer of a cache line to the other
+    /// CPU, is drawn between zero and twice its value.
     pub(super) fn loses_lock(&mut self, again_ps: u64) -> bool {
         if self.locking == Locking::PerCpu || self.waiting == 0 {
             return false;
@@ -85,8 +85,8 @@ impl Modelled {
         (had_ns - at_ns, ps)
     }
 
-    /// Makes `cpu` spend the time of `bill`, from `now_ns` on or from when it is no longer busy. It
-    /// needs the lock of `queue`. Returns the delay of the work on that CPU, ns.
+    /// Makes `cpu` spend the time of `bill`, from `now_ns` on or from when it is no longer busy.
+    /// The CPU needs the lock of `queue`. Returns the delay of the work on that CPU, ns.
     pub(super) fn spend(
         &mut self,
         now_ns: u64,

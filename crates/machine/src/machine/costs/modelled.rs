@@ -21,7 +21,7 @@ pub(in crate::machine) struct Lock {
 /// A sleep that a task is about to begin.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::machine) struct Sleep {
-    /// End of the sleep, ns; [`NEVER`]: when the task is woken.
+    /// End of the sleep, ns. [`NEVER`]: when the task is woken.
     pub until_ns: u64,
     /// Kind of sleep.
     pub reason: BlockReason,
@@ -42,7 +42,8 @@ pub(in crate::machine) struct Search {
 #[derive(Debug)]
 pub(in crate::machine) struct Modelled {
     pub kernel: KernelCosts,
-    /// Where CPUs take turns: `kernel` while one CPU is busy, two, ... Otherwise empty.
+    /// Where CPUs take turns: `kernel` while one CPU is busy, while two are, and so on. Otherwise
+    /// empty.
     pub turns: Vec<KernelCosts>,
     pub locking: Locking,
     pub nohz: bool,
@@ -62,7 +63,7 @@ pub(in crate::machine) struct Modelled {
     /// By CPU: whether the current task has finished an operation and takes the next once the CPU
     /// is no longer busy.
     pub between_operations: Vec<bool>,
-    /// Number of tasks that a scan finds in no cache; `None` if unknown.
+    /// Number of tasks that a scan finds in no cache. `None` if unknown.
     pub walks: Option<Walks>,
     /// Decides races for the one lock.
     pub random: SplitMix64,
@@ -72,7 +73,7 @@ pub(in crate::machine) struct Modelled {
     pub latencies: SplitMix64,
     /// Latency of the timer whose wakeup is charged next, ps.
     pub late_ps: u64,
-    /// By CPU: time since which its `schedule()` waits for the one lock, ns; [`NEVER`]: it does not
+    /// By CPU: time since which its `schedule()` waits for the one lock, ns. [`NEVER`]: it does not
     /// wait.
     pub waits_since_ns: Vec<u64>,
     /// Number of CPUs that wait.

@@ -9,7 +9,7 @@ use crate::workload::Workload;
 use schedlab_core::{CpuId, Locking, Observer, Scheduler, TaskId};
 
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
-    /// Returns when `cpu` reaches user code: now, or when it is no longer busy.
+    /// Returns the time at which `cpu` reaches user code: now, or when it is no longer busy.
     #[inline]
     pub(in crate::machine) fn user_from_ns(&self, cpu: CpuId) -> u64 {
         match &self.costs {
@@ -58,7 +58,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Like [`reschedules`](Machine::reschedules), for a machine on which busy CPUs delay it.
+    /// Does the work of [`reschedules`](Machine::reschedules) for a machine on which busy CPUs
+    /// delay it.
     #[cold]
     pub(in crate::machine) fn reschedules_when_free(&mut self) {
         if let Some(Search { cpu, ends_ns, .. }) =
@@ -92,8 +93,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// Returns the CPU that reschedules when `cpu` is asked to: `cpu`, or one that has waited
-    /// longer for the lock. `None`: it is busy and does so later. If its task has blocked, it does
-    /// so at once, because the task itself called `schedule()`.
+    /// longer for the lock. `None`: `cpu` is busy and reschedules later. If its task has blocked,
+    /// it reschedules at once, because the task itself called `schedule()`.
     fn next_to_reschedule(&mut self, cpu: CpuId) -> Option<CpuId> {
         let Some(costs) = &mut self.costs else { return Some(cpu) };
         let now_ns = self.now_ns;

@@ -10,7 +10,8 @@ pub(in crate::machine) struct Stops {
 }
 
 impl Stops {
-    /// Returns when `cpu` can act, now or later. The times of successive calls must not decrease.
+    /// Returns the time at which `cpu` can act, now or later. The times of successive calls must
+    /// not decrease.
     pub(in crate::machine) fn next_ns(&mut self, cpu: CpuId, now_ns: u64) -> u64 {
         let (times, over) = &mut self.times[cpu.index()];
         while times.get(*over).is_some_and(|&(_, until_ns)| until_ns <= now_ns) {

@@ -58,9 +58,9 @@ struct Entity {
     fair_key: u64,
     /// Time that the ideal machine owes it, ns.
     wait_runtime: i64,
-    /// The fair clock when it began to wait; `0`: it does not wait.
+    /// The fair clock when it began to wait. `0`: it does not wait.
     wait_start_fair: u64,
-    /// The fair clock when it fell asleep; `0`: it does not sleep.
+    /// The fair clock when it fell asleep. `0`: it does not sleep.
     sleep_start_fair: u64,
     /// Clock when it was last charged or picked, ns.
     exec_start: u64,

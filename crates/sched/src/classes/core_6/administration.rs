@@ -2,7 +2,7 @@
 
 use super::super::bandwidth::Quota;
 use super::super::deadline::{self, server};
-use super::super::{Dequeue, rt};
+use super::super::{Challenge, Dequeue, rt};
 use super::{Core6, FairClass6};
 use schedlab_core::{
     CpuId, Errno, GroupId, Inspect, Platform, Refused, TaskId, Tunable, TunableError, tunables,
@@ -130,6 +130,8 @@ impl<F: FairClass6> Core6<F> {
             self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
         if self.core.is_running(pid) || was_throttled {
             self.core.resched_curr(platform, cpu);
+        } else if self.core.thread(pid).on_rq && self.fair.checks_moved_tasks() {
+            self.wakeup_preempt(platform, pid, Challenge::Other);
         }
         Ok(())
     }

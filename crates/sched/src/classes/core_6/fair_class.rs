@@ -9,8 +9,8 @@ use schedlab_core::{
     SchedAttr, TimerKey, Tunable, Waker,
 };
 
-/// The fair class of a 6.x kernel. Besides its part among the classes it balances, keeps the groups
-/// and their quotas, and provides the release's tunables and promises.
+/// The fair class of a 6.x kernel. In addition to its part among the classes, it balances, keeps
+/// the groups and their quotas, and provides the release's tunables and promises.
 ///
 /// The core has read the clock of the CPU that a hook is about. The class maintains
 /// [`Rqs::nr_running`] for its own threads, because it may throttle some, and
@@ -38,8 +38,8 @@ pub trait FairClass6 {
     /// where it starts.
     fn wake_up_new(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid);
 
-    /// `parent` (`None`: no task) has forked `child`, of any class, which has its attributes. By
-    /// default that has no effect.
+    /// Records that `parent` (`None`: no task) has forked `child`, of any class, which has its own
+    /// attributes. By default that has no effect.
     fn has_child(
         &mut self,
         rqs: &mut Rqs,
@@ -50,7 +50,8 @@ pub trait FairClass6 {
         let _ = (rqs, platform, child, parent);
     }
 
-    /// The running `pid` is about to sleep in a wait for a futex. By default that has no effect.
+    /// Records that the running `pid` is about to sleep in a wait for a futex. By default that has
+    /// no effect.
     fn waits_for_futex(&mut self, pid: Pid) {
         let _ = pid;
     }
@@ -128,8 +129,14 @@ pub trait FairClass6 {
     /// Stops `pid`, which continues to wait if it is still on the runqueue.
     fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `set_next_task`: makes `pid` the running task.
+    /// `set_next_task`: makes `pid` the running task again after a change for which it was put.
     fn set_curr_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
+
+    /// `set_next_task`: makes `pid`, which was picked, the running task.
+    #[inline]
+    fn set_picked_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
+        self.set_curr_task(rqs, platform, cpu, pid);
+    }
 
     /// Switches from `prev` to `next`. Both are fair.
     fn switch(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid, next: Pid);
@@ -182,11 +189,12 @@ pub trait FairClass6 {
     /// Returns the CPU of a new task without a parent.
     fn emptiest_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId;
 
-    /// Implements `select_task_rq` at a fork by a task on `cpu`.
+    /// Implements `select_task_rq` at a fork of `pid` by a task on `cpu`.
     fn select_at_fork(
         &mut self,
         rqs: &mut Rqs,
         platform: &mut Platform,
+        pid: Pid,
         allowed: &CpuSet,
         cpu: CpuId,
     ) -> CpuId;
@@ -228,6 +236,11 @@ pub trait FairClass6 {
 
     // ---- balancing ----
 
+    /// Whether a waiting task that has changed its group may preempt as if it woke (since 7.0).
+    fn checks_moved_tasks(&self) -> bool {
+        false
+    }
+
     /// Adds `count` threads, of any class, to `cpu`.
     fn add_nr_running(&mut self, rqs: &mut Rqs, cpu: CpuId, count: u32);
 
@@ -235,7 +248,7 @@ pub trait FairClass6 {
     fn note_overload(&mut self, rqs: &Rqs, cpu: CpuId);
 
     /// Records that `cpu` idles from now on.
-    fn cpu_idles(&mut self, rqs: &Rqs, cpu: CpuId);
+    fn cpu_idles(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId);
 
     /// Records that a task of class `from` gives `cpu` to a task of class `to`. This changes the
     /// CPU capacity left for this class.
@@ -315,12 +328,6 @@ pub trait FairClass6 {
         let _ = (rqs, platform, pid);
     }
 
-    /// Records that `cpu` has entered `schedule()`.
-    #[inline]
-    fn turn_ends(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
-        let _ = (rqs, platform, cpu);
-    }
-
     /// Handles the expiry of a timer. Returns whether it belongs to the rules of picking.
     fn pick_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) -> bool {
         let _ = (rqs, platform, key);
@@ -330,6 +337,13 @@ pub trait FairClass6 {
     /// Whether `pid`, fair and just picked, leaves its CPU instead of returning to user mode,
     /// because its group has no runtime.
     fn must_leave(&self, pid: Pid) -> bool;
+
+    /// Whether the running, fair `pid` leaves its CPU because its group has no runtime, although it
+    /// need not give way.
+    fn leaves_unasked(&self, pid: Pid) -> bool {
+        let _ = pid;
+        false
+    }
 
     /// Removes such a running `pid` from its queue and throttles it.
     fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
@@ -349,7 +363,7 @@ pub trait FairClass6 {
     /// Writes a tunable; name and range have been checked.
     fn set_tunable(&mut self, name: &str, value: i64);
 
-    /// The tunable `name` has been written. Does what follows for the tasks. By default nothing.
+    /// Applies to the tasks a write of the tunable `name`. By default this does nothing.
     fn tunable_written(&mut self, rqs: &mut Rqs, platform: &mut Platform, name: &str) {
         let _ = (rqs, platform, name);
     }

@@ -63,7 +63,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             self.fair.inherit(pid, self.core.pid(task));
             let chosen = match self.class_of(pid) {
                 ClassId::Fair => {
-                    self.fair.select_at_fork(&mut self.core, platform, &attr.allowed, cpu)
+                    self.fair.select_at_fork(&mut self.core, platform, pid, &attr.allowed, cpu)
                 }
                 _ if attr.allowed.contains(cpu) => {
                     platform.by_rule(Question::SelectCpu, cpu, rules::PARENT_CPU);
@@ -143,6 +143,14 @@ impl<F: FairClass6> Scheduler for Core6<F> {
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         self.core.act_on(cpu);
+        let curr = self.core.curr(cpu);
+        if self.class_of(curr) == ClassId::Fair
+            && !self.core.resched_pending(cpu)
+            && self.fair.leaves_unasked(curr)
+        {
+            self.core.update_rq_clock(platform, cpu);
+            self.fair.throttle_task(&mut self.core, platform, curr);
+        }
         let mut next = self.pick_and_switch(platform, cpu);
         while self.class_of(next) == ClassId::Fair && self.fair.must_leave(next) {
             self.fair.throttle_task(&mut self.core, platform, next);

@@ -182,8 +182,8 @@ impl<F: FairClass6> Core6<F> {
         }
     }
 
-    /// Changes the attributes of `pid`: takes it off its queue, changes it, and puts it back. If it
-    /// runs it starts a new protection.
+    /// Changes the attributes of `pid`: takes it off its queue, changes it, and puts it back. If
+    /// `pid` runs, it starts a new protection.
     fn change(
         &mut self,
         platform: &mut Platform,

@@ -8,7 +8,6 @@ impl<F: FairClass6> Core6<F> {
     /// `__schedule`: switches `cpu` to its next thread and returns that thread.
     pub(super) fn pick_and_switch(&mut self, platform: &mut Platform, cpu: CpuId) -> Pid {
         self.core.update_rq_clock(platform, cpu);
-        self.fair.turn_ends(&self.core, platform, cpu);
         let first = self.core.curr(cpu);
         let first_class = self.class_of(first);
         if self.core.rqs[cpu.index()].stopper_waits {
@@ -33,13 +32,13 @@ impl<F: FairClass6> Core6<F> {
             (true, true) if prev == next => fair.picked_again(rqs, next),
             (true, true) => fair.switch(rqs, platform, prev, next),
             (true, false) => fair.put_prev_task(rqs, platform, cpu, prev),
-            (false, true) => fair.set_curr_task(rqs, platform, cpu, next),
+            (false, true) => fair.set_picked_task(rqs, platform, cpu, next),
             (false, false) => {}
         }
         rqs.set_curr(cpu, next);
         fair.class_switch(platform.now_ns(), cpu, first_class, rqs.thread(next).class);
         if next == rqs.idle_thread(cpu) && first != next {
-            fair.cpu_idles(rqs, cpu);
+            fair.cpu_idles(rqs, platform, cpu);
         }
         rqs.thread_mut(prev).need_resched = false;
         rqs.thread_mut(next).need_resched = false;
@@ -112,8 +111,8 @@ impl<F: FairClass6> Core6<F> {
         deadline.fair_server_charge(rqs, platform, cpu, fair.exec_clock(cpu));
     }
 
-    /// Runs the stopper on `cpu`, which has work: it pushes tasks away. The running task is put
-    /// first.
+    /// Runs the stopper on `cpu`, which has work: it pushes tasks away. Before that, the running
+    /// task is put.
     pub(super) fn stopper(&mut self, platform: &mut Platform, cpu: CpuId, prev: Pid) {
         self.put_prev(platform, cpu, prev);
         let stopper = self.core.migration_thread(cpu);

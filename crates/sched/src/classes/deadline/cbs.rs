@@ -35,7 +35,7 @@ pub struct Server {
     pub density: u64,
     /// Budget left, ns. Negative: overrun, to be paid back.
     pub runtime: i64,
-    /// Absolute deadline, ns; `0`: never set.
+    /// Absolute deadline, ns. `0`: never set.
     pub deadline: u64,
     /// Whether it is out of budget and waits for its replenishment timer.
     pub throttled: bool,
@@ -48,7 +48,7 @@ pub struct Server {
 pub struct Invalid;
 
 impl Server {
-    /// Creates the server that `attr` requests, without a deadline and budget so far. A period of 0
+    /// Creates the server that `attr` requests, as yet without a deadline and budget. A period of 0
     /// means that the period equals the deadline.
     ///
     /// # Errors
@@ -144,7 +144,8 @@ impl Server {
             return;
         }
         if !self.is_implicit() && !past {
-            // Constrained, with the deadline still ahead: as much as its density allows until then.
+            // It is constrained and its deadline is still ahead: it gets as much as its density
+            // allows until then.
             let left = self.deadline.wrapping_sub(now_ns);
             self.runtime = (self.density.wrapping_mul(left) >> BW_UNIT_SHIFT) as i64;
             return;

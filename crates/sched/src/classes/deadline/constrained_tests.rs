@@ -62,8 +62,8 @@ fn start(m: &mut Bench<Eevdf>, sched: SchedAttr, life: Life) -> TaskId {
 #[test]
 fn a_dead_tasks_bandwidth_is_free_at_zero_lag() {
     // Q 6, D 9, P 12, from 10 ms on: deadline 19 ms. It ends after 3 ms with 3 left: z = 19 - 3 x
-    // 12/6 = 13 ms, which is now: half of the CPU is free at once. (By D it would be 14.5 ms.) With
-    // 4 left, at 12 ms: z = 19 - 8 = 11 ms, past.
+    // 12/6 = 13 ms, which is now, so half of the CPU is free at once. (By D it would be 14.5 ms.)
+    // With 4 left, at 12 ms: z = 19 - 8 = 11 ms, past.
     for (runs_ms, free_at) in [(3, 13), (2, 12), (1, 11)] {
         let mut m = machine();
         m.run_until(10 * MS);
@@ -72,7 +72,8 @@ fn a_dead_tasks_bandwidth_is_free_at_zero_lag() {
         start(&mut m, attr(6, 9, 12), Life::Hog);
         assert!(m.platform.refusals.is_empty(), "{runs_ms} ms: {:?}", m.platform.refusals);
     }
-    // Q 6, D 11, P 12: deadline 21; after 5 ms 1 is left: z = 21 - 2 = 19 ms. Until then it counts.
+    // Q 6, D 11, P 12: the deadline is 21. After 5 ms, 1 is left: z = 21 - 2 = 19 ms. Until then
+    // the bandwidth counts.
     for (at_ns, refused) in [(19 * MS - 1, 1), (19 * MS + 1, 0)] {
         let mut m = machine();
         m.run_until(10 * MS);

@@ -119,7 +119,7 @@ pub struct Deadline {
     period_us: (u64, u64),
     /// Fair servers by CPU.
     servers: Vec<FairServer>,
-    /// The fair servers' budget, ns; `0`: there are none.
+    /// The fair servers' budget, ns. `0`: there are none.
     server_runtime_ns: u64,
     server_period_ns: u64,
 }

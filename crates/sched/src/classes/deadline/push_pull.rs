@@ -104,7 +104,7 @@ impl Deadline {
     }
 
     /// Selects the CPU on which `pid` wakes: its last CPU, unless a deadline task runs there that
-    /// does not give way to it. Also returns the rule.
+    /// does not give way to `pid`. Also returns the rule.
     pub(super) fn select_at_wakeup(&self, rqs: &Rqs, pid: Pid) -> (CpuId, Rule) {
         let cpu = rqs.cpu_of(pid);
         let curr = rqs.curr(cpu);
@@ -186,8 +186,8 @@ impl Deadline {
         }
     }
 
-    /// `pull_dl_task`: takes from overloaded CPUs tasks whose deadlines are earlier than all of
-    /// `cpu`.
+    /// `pull_dl_task`: takes from overloaded CPUs tasks whose deadlines are earlier than all
+    /// deadlines of `cpu`.
     pub(super) fn pull(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if self.overload.count == 0 {
             return;

@@ -43,8 +43,8 @@ pub struct FairServer {
 }
 
 impl Deadline {
-    /// Gives each CPU a server of `runtime_ns` every `period_ns`; `0`: none. They take a part of
-    /// the machine's bandwidth.
+    /// Gives each CPU a server of `runtime_ns` every `period_ns`. `0`: none. The servers take a
+    /// part of the machine's bandwidth.
     ///
     /// # Errors
     /// If that bandwidth is not free. Nothing has changed then.
@@ -124,8 +124,7 @@ impl Deadline {
         }
     }
 
-    /// Limits the time for which waiting fair tasks may be kept waiting by a more urgent task that
-    /// has `cpu`.
+    /// Limits the time for which a more urgent task that has `cpu` may keep fair tasks waiting.
     pub fn fair_server_defer(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
         if self.servers[cpu.index()].state != State::Idle {
             return;

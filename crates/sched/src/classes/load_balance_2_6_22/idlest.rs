@@ -7,7 +7,7 @@ use schedlab_core::{CpuId, CpuSet};
 /// Purpose of a search for the idlest CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Walk {
-    /// A fork: only node domains take part, so that it chooses a node and, if it is another node,
+    /// At a fork only node domains take part, so that it chooses a node and, if it is another node,
     /// the CPU of the least load there.
     Fork,
     /// An exec: all domains take part.
@@ -75,18 +75,18 @@ impl Domains {
         least.filter(|&(load, _)| 100 * own_load >= imbalance * load).map(|(_, group)| group)
     }
 
-    /// `find_idlest_cpu`: returns the allowed CPU with the least load; `this` among equals, else
-    /// the first.
+    /// `find_idlest_cpu`: returns the allowed CPU with the least load. Among equals, `this` wins,
+    /// else the first.
     fn find_idlest_cpu(&self, cpus: &[CpuId], this: CpuId, allowed: &CpuSet) -> Option<CpuId> {
         let allowed = cpus.iter().copied().filter(|&cpu| allowed.contains(cpu));
         allowed.min_by_key(|&cpu| (self.load(cpu).raw_weighted_load, cpu != this))
     }
 }
 
-/// `wake_idle`: returns the CPU on which a task wakes for which `cpu` was chosen. If exactly one
+/// `wake_idle`: returns the CPU on which a task wakes up if `cpu` was chosen for it. If exactly one
 /// task is there, an idle thread of the same core is better (in 2.6.24 also an idle CPU of the same
-/// cache); the lowest-numbered, if there are several. `may_run_on` returns whether the task may use
-/// a CPU.
+/// cache). If there are several, the lowest-numbered one wins. `may_run_on` returns whether the
+/// task may use a CPU.
 pub fn wake_idle<Q: Balanced>(
     queues: &mut Q,
     cpu: CpuId,

@@ -96,8 +96,8 @@ const fn params_2_6_22(kind: LevelKind, cpus: u32) -> DomainParams {
     }
 }
 
-/// Returns `balance_interval` of a new domain, ms. In a domain of nodes it never becomes as short
-/// again.
+/// Returns `balance_interval` of a new domain, ms. It is shorter than the interval of a domain of
+/// nodes ever becomes later.
 pub(super) const fn first_interval_ms(kind: LevelKind) -> u32 {
     match kind {
         LevelKind::AllNodes => 64,
@@ -340,8 +340,8 @@ mod tests {
         assert_eq!(imbalance(Version::V2_6_24), Some(1024));
     }
 
-    /// Single CPUs in 2.6.22, tasks of 128: one moves if the other CPU has two more such tasks, or
-    /// one more, if the local tasks are lighter.
+    /// Single CPUs in 2.6.22, with tasks of 128: one task moves if the other CPU has two more such
+    /// tasks, or one more, if the local tasks are lighter.
     #[test]
     fn less_than_a_task_moves_one_if_two_more_are_there() {
         let domains = Domains::of(Version::V2_6_22, &Topology::flat(2), 1000);

@@ -131,7 +131,7 @@ impl CpuLoad {
         self.cpu_load[average].max(self.raw_weighted_load)
     }
 
-    /// Returns the mean weight of its tasks; `scale` if it has none.
+    /// Returns the mean weight of its tasks, or `scale` if it has none.
     #[inline]
     fn per_task(&self, scale: u64) -> u64 {
         if self.nr_running > 0 {

@@ -37,7 +37,12 @@ impl PickRule for LeastVruntime {
     const RULES: &'static [RuleDoc] = rules::RULES;
 
     fn order(_: Version) -> Order {
-        Order { by_deadline: false, exact_slices: false, uniform_slices: true }
+        Order {
+            by_deadline: false,
+            exact_slices: false,
+            uniform_slices: true,
+            max_slices: false,
+        }
     }
 
     fn set_tunable(fair: &mut Fair<Self>, name: &str, value: i64) {
@@ -128,7 +133,7 @@ impl PickRule for LeastVruntime {
         fair.has_left(q, e, how);
     }
 
-    fn requeue_delayed(_: &mut Fair<Self>, _: &mut Platform, _: EntityId) {}
+    fn requeue_delayed(_: &mut Fair<Self>, _: &mut Rqs, _: &mut Platform, _: EntityId) {}
 
     fn reweight(
         fair: &mut Fair<Self>,
@@ -147,7 +152,7 @@ impl PickRule for LeastVruntime {
     }
 
     #[inline]
-    fn starts(fair: &mut Fair<Self>, _: CfsRqId, e: EntityId) {
+    fn starts(fair: &mut Fair<Self>, _: CfsRqId, e: EntityId, _: bool) {
         fair.rule.entities[e].ran_ns = 0;
     }
 

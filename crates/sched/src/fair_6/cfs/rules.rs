@@ -93,7 +93,7 @@ impl Fair<LeastVruntime> {
         };
         Candidate { who, within, rank, terms: Vec::new() }
             .with("vruntime_ns", entity.vruntime.0 as i64)
-            .with("weight", i64::from(entity.weight))
+            .with("weight", entity.weight())
             .with("slice_ns", self.sched_slice(info.cfs_rq, e) as i64)
             .with("ran_ns", self.rule.entities[e].ran_ns as i64)
     }

@@ -48,7 +48,7 @@ impl Fair<LeastVruntime> {
             if !entity.on_rq {
                 load += self.info[e].load;
             }
-            slice = calc_delta(slice, u64::from(entity.weight), unscaled(load));
+            slice = calc_delta(slice, entity.weight() as u64, unscaled(load));
             next = self.parent_of(e);
         }
         if !features.base_slice {

@@ -12,9 +12,9 @@ use alloc::vec::Vec;
 pub struct EarliestDeadline {
     /// The longest slice that any task has requested, ns.
     pub(super) longest_slice: u32,
-    /// By CPU: whether its hrtick is set. Shorter than the number of CPUs if the last ones never
-    /// had a timer.
-    pub(super) hrtick_set: Vec<bool>,
+    /// By CPU: the time for which its hrtick is set, ns. Shorter than the number of CPUs if the
+    /// last ones never had a timer.
+    pub(super) hrtick_set: Vec<Option<u64>>,
     /// The tasks' bursts. Empty without BORE.
     pub(super) bursts: Bursts,
 }

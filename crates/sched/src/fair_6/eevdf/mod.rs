@@ -74,6 +74,7 @@ pub mod pick;
 pub mod pick_rule;
 pub mod place;
 pub mod preempt;
+pub mod preempt_in_one_tree;
 pub mod promises;
 pub mod releases;
 pub mod rules;

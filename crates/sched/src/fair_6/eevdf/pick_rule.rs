@@ -22,12 +22,19 @@ impl PickRule for EarliestDeadline {
     const RULES: &'static [RuleDoc] = rules::RULES;
 
     fn order(version: Version) -> Order {
-        Order { by_deadline: version.tree_by_deadline(), exact_slices: false, uniform_slices: true }
+        Order {
+            by_deadline: version.tree_by_deadline(),
+            exact_slices: version.minima_are_exact(),
+            // Longest slices that are out of date differ even if no slice does.
+            uniform_slices: !version.limits_lag_by_longest() || version.minima_are_exact(),
+            max_slices: version.limits_lag_by_longest(),
+        }
     }
 
     fn set_tunable(fair: &mut Fair<Self>, name: &str, value: i64) {
         fair.tunables.write(name, value, fair.online);
-        fair.order.exact_slices = fair.tunables.exact_min_slice;
+        fair.order.exact_slices =
+            fair.tunables.exact_min_slice || fair.version.minima_are_exact();
         let keeps_slices = !matches!(name, "base_slice_ns" | "min_base_slice_ns");
         fair.order.uniform_slices &= keeps_slices || fair.se.is_empty();
     }
@@ -136,7 +143,7 @@ impl PickRule for EarliestDeadline {
         how: DequeueFlags,
     ) -> bool {
         let delays =
-            fair.may_delay(how) && !fair.cfs_rqs[q].eligible(&fair.se, fair.se[e].vruntime);
+            fair.may_delay(e, how) && !fair.cfs_rqs[q].eligible(&fair.se, fair.se[e].vruntime);
         if delays {
             fair.delay_dequeue(platform, q, e);
         }
@@ -151,8 +158,13 @@ impl PickRule for EarliestDeadline {
     #[inline]
     fn left(_: &mut Fair<Self>, _: CfsRqId, _: EntityId, _: DequeueFlags) {}
 
-    fn requeue_delayed(fair: &mut Fair<Self>, platform: &mut Platform, e: EntityId) {
-        fair.requeue_delayed(platform, e);
+    fn requeue_delayed(
+        fair: &mut Fair<Self>,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        e: EntityId,
+    ) {
+        fair.requeue_delayed(rqs, platform, e);
     }
 
     fn reweight(
@@ -166,14 +178,20 @@ impl PickRule for EarliestDeadline {
         fair.reweight(rqs, platform, e, weight, inverse);
     }
 
+    fn renew_share(fair: &mut Fair<Self>, e: EntityId) {
+        fair.renew_share(e);
+    }
+
     #[inline]
     fn update_curr(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         fair.update_curr(rqs, platform, q);
     }
 
     #[inline]
-    fn starts(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId) {
-        fair.set_protection(q, e);
+    fn starts(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, first: bool) {
+        if first || !fair.version.protects_only_the_picked() {
+            fair.set_protection(q, e);
+        }
     }
 
     #[inline]
@@ -182,12 +200,12 @@ impl PickRule for EarliestDeadline {
     }
 
     #[inline]
-    fn turn_ends(fair: &mut Fair<Self>, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
+    fn idles(fair: &mut Fair<Self>, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
         fair.hrtick_clear(rqs, platform, cpu);
     }
 
     #[inline]
-    fn others_changed(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+    fn joined(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         fair.hrtick_update(rqs, platform, cpu);
     }
 
@@ -232,7 +250,10 @@ impl PickRule for EarliestDeadline {
         task: Pid,
         fork: bool,
     ) {
-        fair.check_preempt_wakeup(rqs, platform, curr, task, fork);
+        match fair.version.has_one_tree() {
+            true => fair.check_preempt_in_one_tree(rqs, platform, curr, task, fork),
+            false => fair.check_preempt_wakeup(rqs, platform, curr, task, fork),
+        }
     }
 
     fn yield_fair(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
@@ -246,7 +267,7 @@ impl PickRule for EarliestDeadline {
 
     #[inline]
     fn is_buddy(fair: &Fair<Self>, e: EntityId) -> bool {
-        fair.cfs_rqs[fair.cfs_rq_of(e)].next == Some(e)
+        fair.cfs_rqs[fair.tree_of(e)].next == Some(e)
     }
 
     fn promises(fair: &Fair<Self>, load: &Load) -> Promises {

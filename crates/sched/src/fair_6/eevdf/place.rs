@@ -4,21 +4,33 @@
 use super::EarliestDeadline;
 use crate::classes::{ClassId, Pid, Rqs};
 use crate::fair_6::class::Fair;
+use crate::fair_6::entity::{Entity, Vruntime};
 use crate::fair_6::flags::{DequeueFlags, EnqueueFlags};
 use crate::fair_6::ids::{CfsRqId, EntityId};
+use crate::fair_6::rule_state::FairVersion as _;
 use schedlab_core::{CpuId, Platform, SchedAttr};
 
 impl Fair<EarliestDeadline> {
     /// `entity_lag`: V - vruntime, limited to two slices or a tick of real time, whichever is
-    /// longer.
+    /// longer; from 7.0 on to the longest slice of the queue and a tick.
     pub(super) fn entity_lag(&self, q: CfsRqId, e: EntityId) -> i64 {
-        let entity = &self.se[e];
-        let lag = self.cfs_rqs[q].avg_vruntime(&self.se).since(entity.vruntime);
-        let mut limit = entity.vt((2 * u64::from(entity.slice)).max(self.tick_ns)) as i64;
+        let (queue, entity) = (&self.cfs_rqs[q], &self.se[e]);
+        let lag = queue.avg_vruntime(&self.se).since(entity.vruntime);
+        let longest = match self.version.limits_lag_by_longest() {
+            true => u64::from(queue.max_slice(&self.se)) + self.tick_ns,
+            false => (2 * u64::from(entity.slice)).max(self.tick_ns),
+        };
+        let mut limit = entity.vt(longest) as i64;
         if self.tunables.has_bore() {
             limit >>= 1;
         }
-        lag.clamp(-limit, limit)
+        let lag = lag.clamp(-limit, limit);
+        if entity.sched_delayed && self.version.delayed_lag_only_shrinks() {
+            // It comes back with the smallest debt that it has had.
+            let lag = lag.max(entity.vlag);
+            return if self.features().delay_zero { lag.min(0) } else { lag };
+        }
+        lag
     }
 
     /// `e` leaves queue `q` and keeps its lag. If it is only moved, it keeps its distance to the
@@ -47,10 +59,13 @@ impl Fair<EarliestDeadline> {
         if !self.version.balance_asks_eligibility() || !self.features().place_lag {
             return false;
         }
-        let group = &self.groups[self.group_of(task).index()];
-        let others = group.cfs_rq_on(target).map_or(0, |q| self.cfs_rqs[q].nr_queued);
+        let there = match self.version.has_one_tree() {
+            true => Some(CfsRqId::of_cpu(target)),
+            false => self.groups[self.group_of(task).index()].cfs_rq_on(target),
+        };
+        let others = there.map_or(0, |q| self.cfs_rqs[q].nr_queued);
         let e = self.se_of(task);
-        others > 0 && !self.cfs_rqs[self.cfs_rq_of(e)].eligible(&self.se, self.se[e].vruntime)
+        others > 0 && !self.cfs_rqs[self.tree_of(e)].eligible(&self.se, self.se[e].vruntime)
     }
 
     /// `place_entity`: the position at which `e` enters the queue. Its lag is inflated, because the
@@ -68,7 +83,7 @@ impl Fair<EarliestDeadline> {
         let mut lag = 0;
         if features.place_lag && queue.nr_queued > 0 {
             let load = sums.weight().max(1);
-            lag = entity.vlag.wrapping_mul(load + i64::from(entity.weight)) / load;
+            lag = entity.inflated(entity.vlag, load);
         }
         let mut request = entity.vslice();
         entity.vruntime = sums.avg_vruntime().shifted(lag.wrapping_neg());
@@ -122,9 +137,11 @@ impl Fair<EarliestDeadline> {
         weight: u64,
         inverse: Option<u32>,
     ) {
+        if self.version.has_one_tree() {
+            return self.reweight_account(e, weight, inverse);
+        }
         let old = self.info[e].load;
-        let scale =
-            |value: i64| (i128::from(value) * i128::from(old) / i128::from(weight.max(1))) as i64;
+        let scale = |value| rescaled(value, old, weight);
         if !self.se[e].on_rq {
             let entity = &mut self.se[e];
             entity.vlag = scale(entity.vlag);
@@ -136,6 +153,7 @@ impl Fair<EarliestDeadline> {
         }
         let q = self.cfs_rq_of(e);
         let waiting = self.cfs_rqs[q].curr != Some(e);
+        let protected = !waiting && self.version.reweight_keeps_protection() && self.is_protected(e);
         let apart = self.version.reweights_apart();
         if waiting && apart {
             self.tree_remove(q, e);
@@ -154,16 +172,25 @@ impl Fair<EarliestDeadline> {
         queue.load -= old;
         queue.nr_queued -= 1;
         let entity = &mut self.se[e];
-        if self.version.reweight_places() {
+        let until = entity.vprot();
+        if self.version.reweight_keeps_v() {
+            entity.vlag = lag;
+            entity.rescale_about(v, protected.then_some(until), |value| scale(value));
+            self.take_weight(e, weight, inverse);
+        } else if self.version.reweight_places() {
             // This overwrites the protection of a running entity with a small number, which ends
-            // it. (V and the total weight used for the placement already include a running entity
-            // with its new weight, at its old vruntime.)
+            // it, up to 6.19. (V and the total weight used for the placement already include a
+            // running entity with its new weight, at its old vruntime.)
+            let until = scale(entity.vprot().since(entity.vruntime));
             entity.vlag = scale(lag);
             let ahead = scale(entity.deadline.since(entity.vruntime));
             self.take_weight(e, weight, inverse);
             self.place_entity(q, e, false);
             let entity = &mut self.se[e];
             entity.deadline = entity.vruntime.shifted(ahead);
+            if protected {
+                entity.set_vprot(entity.vruntime.shifted(until));
+            }
         } else {
             let ahead = scale(entity.deadline.since(v));
             if entity.vruntime != v {
@@ -179,6 +206,77 @@ impl Fair<EarliestDeadline> {
             self.tree_insert(q, e);
         } else {
             queue.follow_curr(&self.se);
+        }
+    }
+
+    /// 7.3: the entity `e`, which has no virtual time of its own if it is a group's, has another
+    /// weight on its level.
+    fn reweight_account(&mut self, e: EntityId, weight: u64, inverse: Option<u32>) {
+        let q = self.cfs_rq_of(e);
+        let old = self.info[e].load;
+        self.take_weight(e, weight, inverse);
+        if self.se[e].on_rq {
+            let queue = &mut self.cfs_rqs[q];
+            queue.load = queue.load - old + weight;
+        }
+    }
+
+    /// 7.3, `reweight_eevdf`: the task of `e` competes with its present part of the CPU from now
+    /// on. It keeps its lag and its distance to the deadline in real time. Nothing is charged.
+    pub(super) fn renew_share(&mut self, e: EntityId) {
+        let (old, share) = (self.se[e].weight() as u64, self.share_of_cpu(e));
+        if old == share {
+            return;
+        }
+        let scale = |value| rescaled(value, old, share);
+        if !self.se[e].on_rq {
+            let entity = &mut self.se[e];
+            entity.vlag = scale(entity.vlag);
+            if self.info[e].rel_deadline {
+                entity.deadline.0 = scale(entity.deadline.0 as i64) as u64;
+            }
+            entity.set_full_weight(share);
+            return;
+        }
+        let q = self.tree_of(e);
+        let v = self.cfs_rqs[q].avg_vruntime(&self.se);
+        let lag = self.entity_lag(q, e);
+        let waiting = self.cfs_rqs[q].tree_curr() != Some(e);
+        let until = (!waiting && self.is_protected(e)).then(|| self.se[e].vprot());
+        if waiting {
+            self.tree_remove(q, e);
+        }
+        let entity = &mut self.se[e];
+        entity.vlag = lag;
+        entity.rescale_about(v, until, scale);
+        entity.set_full_weight(share);
+        if waiting {
+            self.tree_insert(q, e);
+        } else {
+            self.cfs_rqs[q].follow_curr(&self.se);
+        }
+    }
+}
+
+/// A span of virtual time at a weight of `old`, at a weight of `new`.
+fn rescaled(value: i64, old: u64, new: u64) -> i64 {
+    (i128::from(value) * i128::from(old) / i128::from(new.max(1))) as i64
+}
+
+impl Entity {
+    /// 7.1 on: its lag, which is in `vlag`, and its distances from `v` are rescaled. `until`: the
+    /// end of its protection.
+    fn rescale_about(
+        &mut self,
+        v: Vruntime,
+        until: Option<Vruntime>,
+        scale: impl Fn(i64) -> i64,
+    ) {
+        self.vlag = scale(self.vlag);
+        self.deadline = v.shifted(scale(self.deadline.since(v)));
+        self.vruntime = v.shifted(self.vlag.wrapping_neg());
+        if let Some(until) = until {
+            self.set_vprot(v.shifted(scale(until.since(v))));
         }
     }
 }

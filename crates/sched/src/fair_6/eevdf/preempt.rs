@@ -4,7 +4,9 @@ use super::EarliestDeadline;
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use crate::fair_6::class::Fair;
+use crate::fair_6::flags::DequeueFlags;
 use crate::fair_6::ids::{CfsRqId, EntityId};
+use crate::fair_6::rule_state::FairVersion as _;
 use crate::fair_6::rules as fair_rules;
 use schedlab_core::{Platform, Policy, Question, Rule};
 
@@ -25,9 +27,13 @@ impl Fair<EarliestDeadline> {
         } else {
             self.tunables.base_slice_unscaled
         };
+        let first_ineligible = self.cfs_rqs[q].first_ineligible();
+        let until_ineligible = self.version.has_one_tree() && self.features().preempt_short;
         let entity = &mut self.se[e];
         let mut until = entity.deadline;
-        if others < entity.slice {
+        if others < entity.slice && until_ineligible {
+            until = until.earlier(first_ineligible);
+        } else if others < entity.slice {
             until = until.earlier(entity.vruntime.plus(entity.vt(u64::from(others))));
         }
         entity.set_vprot(until);
@@ -45,7 +51,7 @@ impl Fair<EarliestDeadline> {
     }
 
     /// Ends the protection of the running `e`.
-    fn cancel_protection(&mut self, e: EntityId) {
+    pub(super) fn cancel_protection(&mut self, e: EntityId) {
         if self.is_protected(e) {
             let until_now = self.version.protects_until();
             let entity = &mut self.se[e];
@@ -118,7 +124,7 @@ impl Fair<EarliestDeadline> {
             return by_rule(platform, rules::NO_SHORTER);
         }
         let (wins, picked_by) = if self.version.protects_until() {
-            self.ends_protected_time(q, [c, p], short)
+            self.ends_protected_time(rqs, platform, [c, p], short)
         } else {
             if short {
                 self.may_spoil_mark(q, [c, p]);
@@ -151,13 +157,16 @@ impl Fair<EarliestDeadline> {
     /// longer than for the shortest request (6.18: only if that of `p` is shorter).
     fn ends_protected_time(
         &mut self,
-        q: CfsRqId,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
         [c, p]: [EntityId; 2],
         short: bool,
     ) -> (bool, Rule) {
+        let q = self.cfs_rq_of(c);
         let always = self.version.only_short_children_preempt();
+        let finishes = self.version.check_finishes_delayed();
         let found = match always {
-            true => self.buddy_or_eevdf(q, !short),
+            true => self.pick_in_check(rqs, platform, q, short),
             false => self.pick_eevdf(q, !short),
         };
         let (wins, rule) = picks(found, p);
@@ -168,14 +177,51 @@ impl Fair<EarliestDeadline> {
         if wins {
             if short {
                 self.cancel_protection(c);
+                if finishes {
+                    self.clear_next_buddy(c);
+                }
             }
         } else if always || (short && self.shortens_protection()) {
-            let shortest = self.cfs_rqs[q].min_slice(&self.se);
-            let curr = &mut self.se[c];
-            let until = curr.vruntime.plus(curr.vt(u64::from(shortest)));
-            curr.set_vprot(curr.vprot().earlier(until));
+            self.shorten_protection(q, c);
         }
         (wins, rule)
+    }
+
+    /// 6.19 on: the pick of a wakeup check. `short`: without regard to protection; from 7.1 on also
+    /// without regard to next buddies. A delayed entity that it finds is then dequeued.
+    pub(super) fn pick_in_check(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        q: CfsRqId,
+        short: bool,
+    ) -> Option<(EntityId, Rule)> {
+        let finishes = self.version.check_finishes_delayed();
+        loop {
+            let found = match short && finishes {
+                true => self.pick_eevdf(q, false),
+                false => self.buddy_or_eevdf(q, !short),
+            };
+            match found {
+                Some((e, _)) if finishes && self.se[e].sched_delayed => {
+                    self.dequeue_entities(rqs, platform, e, DequeueFlags::FINISH);
+                }
+                _ => return found,
+            }
+        }
+    }
+
+    /// The running `c` remains protected, but no longer than for the shortest request of queue `q`.
+    pub(super) fn shorten_protection(&mut self, q: CfsRqId, c: EntityId) {
+        let shortest = self.cfs_rqs[q].min_slice(&self.se);
+        let v = self.cfs_rqs[q].avg_vruntime(&self.se);
+        let curr = &mut self.se[c];
+        let from = match self.version.has_one_tree() {
+            true => curr.vruntime.earlier(v),
+            false => curr.vruntime,
+        };
+        let until = from.plus(curr.vt(u64::from(shortest)));
+        curr.set_vprot(curr.vprot().earlier(until));
     }
 
     /// Whether `p` would be picked on queue `q`, and the rule by which the actual choice would be
@@ -213,7 +259,7 @@ impl Fair<EarliestDeadline> {
             return;
         }
         let e = self.se_of(task);
-        let q = self.cfs_rq_of(e);
+        let q = self.tree_of(e);
         self.clear_next_buddy(e);
         self.update_curr(rqs, platform, q);
         let request = self.se[e].vslice();
@@ -230,6 +276,6 @@ impl Fair<EarliestDeadline> {
 }
 
 /// Whether a pick has found `p`, and the rule by which.
-fn picks(found: Option<(EntityId, Rule)>, p: EntityId) -> (bool, Rule) {
+pub(super) fn picks(found: Option<(EntityId, Rule)>, p: EntityId) -> (bool, Rule) {
     found.map_or((false, Rule::NONE), |(picked, rule)| (picked == p, rule))
 }

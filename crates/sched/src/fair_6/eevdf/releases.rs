@@ -41,9 +41,34 @@ pub static ENTRY: Entry = Entry {
         Release {
             version: "7.3",
             also: &["7.3.4"],
-            summary: "derived from 6.18: HRTICK ends turns when the request is served",
-            golden: &[],
+            summary: "all tasks of a CPU are in one queue, and groups only give weights",
+            golden: &[("eevdf", "7.3.4")],
             build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V7_3, config))),
+            ..DEFAULT
+        },
+        Release {
+            version: "7.2",
+            also: &["7.2.13"],
+            summary: "as 7.1; groups that run out of quota are throttled at once",
+            golden: &[("eevdf", "7.2.13")],
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V7_2, config))),
+            ..DEFAULT
+        },
+        Release {
+            version: "7.1",
+            also: &["7.1.3"],
+            summary: "HRTICK ends turns when the request is served; delayed tasks keep their \
+                      smallest debt",
+            golden: &[("eevdf", "7.1.3")],
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V7_1, config))),
+            ..DEFAULT
+        },
+        Release {
+            version: "7.0",
+            also: &["7.0.0"],
+            summary: "lag is limited by the longest slice of the queue",
+            golden: &[("eevdf", "7.0.0")],
+            build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V7_0, config))),
             ..DEFAULT
         },
         Release {
@@ -123,7 +148,7 @@ pub enum Version {
     V7_1,
     /// 7.2: minima of subtrees are exact, quotas end at once (read in 7.2.13).
     V7_2,
-    /// 7.3, derived from 6.18: `HRTICK` and `NI_RANDOM` are on by default.
+    /// 7.3: one tree for all groups (read in 7.3.4).
     V7_3,
 }
 
@@ -205,6 +230,63 @@ impl Version {
         self.is_since(Version::V6_19)
     }
 
+    /// Whether lag is limited by the longest slice of the queue and a tick, in place of two slices
+    /// of its own or a tick.
+    pub const fn limits_lag_by_longest(self) -> bool {
+        self.is_since(Version::V7_0)
+    }
+
+    /// Whether a running entity whose weight changes remains protected. Before, its protection was
+    /// overwritten by its lag.
+    pub const fn reweight_keeps_protection(self) -> bool {
+        self.is_since(Version::V7_0)
+    }
+
+    /// Whether only a task that is picked starts a protection, not a running one that is put back
+    /// after a change.
+    pub const fn protects_only_the_picked(self) -> bool {
+        self.is_since(Version::V7_0)
+    }
+
+    /// Whether `HRTICK` is on by default.
+    pub const fn has_hrtick(self) -> bool {
+        self.is_since(Version::V7_1)
+    }
+
+    /// Whether a change of weight keeps V: vruntime, deadline and protection are rescaled about it.
+    pub const fn reweight_keeps_v(self) -> bool {
+        self.is_since(Version::V7_1)
+    }
+
+    /// Whether a delayed entity comes back with the smallest debt that it has had, whenever its lag
+    /// is computed.
+    pub const fn delayed_lag_only_shrinks(self) -> bool {
+        self.is_since(Version::V7_1)
+    }
+
+    /// Whether a wakeup check that finds a delayed entity finishes its dequeue and looks again, and
+    /// regards next buddies only where it regards protection.
+    pub const fn check_finishes_delayed(self) -> bool {
+        self.is_since(Version::V7_1)
+    }
+
+    /// Whether a task's dequeue may be delayed, not only a group's. (Schedules of 7.2 and 7.3 show
+    /// that there tasks always leave at once; why is not known.)
+    pub const fn delays_tasks(self) -> bool {
+        !self.is_since(Version::V7_2)
+    }
+
+    /// Whether the running entity is charged before a delayed one is woken.
+    pub const fn charges_before_requeue(self) -> bool {
+        self.is_since(Version::V7_2)
+    }
+
+    /// Whether a node that takes another's place in the tree takes over all minima, which are
+    /// therefore exact.
+    pub const fn minima_are_exact(self) -> bool {
+        self.is_since(Version::V7_2)
+    }
+
     /// `base_slice_ns` before it is scaled by the number of CPUs: 750,000 up to 6.14, 700,000
     /// since 6.15, which longterm releases took over.
     pub const fn base_slice_ns(self) -> u32 {
@@ -237,7 +319,7 @@ impl FairVersion for Version {
 
     #[inline]
     fn estimates_after_dequeue(self) -> bool {
-        !self.is_since(Version::V6_12)
+        !self.is_since(Version::V6_12) || self.is_since(Version::V7_2)
     }
 
     #[inline]
@@ -283,6 +365,40 @@ impl FairVersion for Version {
     #[inline]
     fn forks_count_forbidden_cpus(self) -> bool {
         !self.is_since(Version::V6_19)
+    }
+
+    fn checks_moved_tasks(self) -> bool {
+        self.is_since(Version::V7_0)
+    }
+
+    #[inline]
+    fn sums_never_below_averages(self) -> bool {
+        self.is_since(Version::V7_0)
+    }
+
+    #[inline]
+    fn has_one_tree(self) -> bool {
+        self.is_since(Version::V7_3)
+    }
+
+    #[inline]
+    fn throttles_at_charge(self) -> bool {
+        self.is_since(Version::V7_2)
+    }
+
+    #[inline]
+    fn divides_by_weight(self) -> bool {
+        self.is_since(Version::V7_1)
+    }
+
+    #[inline]
+    fn idle_tasks_join_idle_tasks(self) -> bool {
+        !self.is_since(Version::V7_1)
+    }
+
+    #[inline]
+    fn knows_caches_by_size(self) -> bool {
+        !self.is_since(Version::V7_1)
     }
 
     fn quotas(self) -> BandwidthVersion {
@@ -405,7 +521,7 @@ pub static FEATURES: [Feature; 12] = [
     },
     Feature {
         name: "HRTICK",
-        since: Version::V7_3,
+        since: Version::V7_1,
         help: "a timer ends turns when the request is served, not the next tick",
         switch: |features| &mut features.hrtick,
     },
@@ -426,8 +542,8 @@ impl Features {
             next_buddy: false,
             pick_buddy: later,
             wakeup_preemption: true,
-            ni_random: version.is_since(Version::V7_3),
-            hrtick: version.is_since(Version::V7_3),
+            ni_random: version.is_since(Version::V7_0),
+            hrtick: version.has_hrtick(),
         }
     }
 }

@@ -93,7 +93,7 @@ impl Fair<EarliestDeadline> {
             Tier::NotEligible
         } else if queue.next == Some(e) && self.next_buddy_counts() {
             Tier::NextBuddy
-        } else if queue.curr == Some(e)
+        } else if queue.tree_curr() == Some(e)
             && self.protection_counts()
             && self.is_protected(e)
             && !self.leaves_for_futex(e)
@@ -132,7 +132,7 @@ impl Fair<EarliestDeadline> {
             .with("vruntime_ns", entity.vruntime.0 as i64)
             .with("lag_ns", sums.avg_vruntime().since(entity.vruntime))
             .with("slice_ns", i64::from(entity.slice))
-            .with("weight", i64::from(entity.weight));
+            .with("weight", entity.weight());
         if runs && self.version.protects_until() {
             candidate = candidate.with("vprot_ns", entity.vprot().0 as i64);
         }

@@ -137,7 +137,7 @@ impl FairTunables for Tunables {
         };
         all.extend(self.balancing.list(false));
         all.push(quota_slice(quota_slice_us));
-        if self.version.custom_slices() {
+        if self.version.custom_slices() && !self.version.minima_are_exact() {
             all.push(Tunable {
                 name: "exact_min_slice".into(),
                 value: i64::from(self.exact_min_slice),

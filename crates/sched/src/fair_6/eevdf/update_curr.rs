@@ -4,7 +4,7 @@
 use super::EarliestDeadline;
 use crate::classes::Rqs;
 use crate::fair_6::class::Fair;
-use crate::fair_6::ids::CfsRqId;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::rule_state::FairVersion as _;
 use schedlab_core::Platform;
 
@@ -14,6 +14,9 @@ impl Fair<EarliestDeadline> {
     /// vruntime: an overrun is not held against it.
     #[inline]
     pub(super) fn update_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
+        if self.version.has_one_tree() {
+            return self.charge_all_levels(rqs, platform, q);
+        }
         let Some(c) = self.cfs_rqs[q].curr else {
             return;
         };
@@ -24,6 +27,25 @@ impl Fair<EarliestDeadline> {
         }
     }
 
+    /// 7.3: [`update_curr`](Fair::update_curr) on all levels of the CPU of queue `q`, and of the
+    /// running task in virtual time.
+    fn charge_all_levels(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
+        let root = CfsRqId::of_cpu(self.cfs_rqs[q].cpu);
+        let Some(task) = self.cfs_rqs[root].task else {
+            return;
+        };
+        let delta_ns = platform.now_ns() + self.clock_ns - self.info[task].exec_start;
+        if delta_ns == 0 {
+            return;
+        }
+        let mut next = Some(task);
+        while let Some(level) = next {
+            self.charge_curr(rqs, platform, self.cfs_rq_of(level), delta_ns);
+            next = self.parent_of(level);
+        }
+        self.charge_virtual_time(rqs, platform, root, task, delta_ns);
+    }
+
     /// [`update_curr`](Fair::update_curr), if time has passed.
     #[inline(never)]
     fn charge_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId, delta_ns: u64) {
@@ -31,30 +53,42 @@ impl Fair<EarliestDeadline> {
         let Some(c) = queue.curr else {
             return;
         };
-        let now_ns = platform.now_ns();
         let info = &mut self.info[c];
         info.exec_start += delta_ns;
-        let task = info.task;
-        if task.is_some() {
+        if info.task.is_some() {
             self.exec_clock[queue.cpu.index()] += delta_ns;
         }
-        let entity = &mut self.se[c];
-        entity.vruntime = entity.vruntime.plus(entity.vt(delta_ns));
         queue.exec_clock += delta_ns;
+        if !self.version.has_one_tree() {
+            self.charge_virtual_time(rqs, platform, q, c, delta_ns);
+        }
+        if self.limits.is_used() {
+            self.charge_runtime(rqs, platform, q, delta_ns);
+        }
+    }
+
+    /// Charges `c`, which runs in the tree of queue `q`, for `delta_ns` of real time.
+    fn charge_virtual_time(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        q: CfsRqId,
+        c: EntityId,
+        delta_ns: u64,
+    ) {
+        let (queue, entity) = (&mut self.cfs_rqs[q], &mut self.se[c]);
+        entity.vruntime = entity.vruntime.plus(entity.vt(delta_ns));
         queue.follow(entity.vruntime);
         let used_up = !entity.vruntime.is_before(entity.deadline);
         if used_up {
-            if !info.custom_slice {
+            if !self.info[c].custom_slice {
                 entity.slice = self.tunables.base_slice;
             }
             entity.deadline = entity.vruntime.plus(entity.vslice());
         }
         let (cpu, alone) = (queue.cpu, queue.nr_queued == 1);
-        if self.limits.is_used() && !self.limits.account(platform, q, now_ns, delta_ns) {
-            rqs.resched_curr(platform, cpu);
-        }
         if self.tunables.bore.is_some()
-            && let Some(task) = task
+            && let Some(task) = self.info[c].task
         {
             self.count_burst(rqs, platform, task, delta_ns);
         }

@@ -151,8 +151,8 @@ fn three_against_two_becomes_one_against_four() {
     assert_eq!(rig.sched.find_busiest_queue(CPU0, false, node), None);
     rig.run_to(400);
     assert_eq!(rig.sched.loads.all_running(), [1, 4]);
-    // CPU 0 must see that twice. Then it takes one task at a difference of 3, and at the next
-    // attempt, at a difference of 1, all of them.
+    // CPU 0 must see that imbalance twice. Then it takes one task at a difference of 3, and at the
+    // next attempt, at a difference of 1, all of them.
     rig.run_to(799);
     assert_eq!(rig.sched.loads.all_running(), [1, 4]);
     rig.run_to(800);
@@ -394,8 +394,8 @@ fn a_new_nice_value_takes_the_bonus_away() {
 
 #[test]
 fn what_counts_as_better_is_the_priority_before_and_after() {
-    // From nice 0 with bonus -5 (125) to nice 4 (124): the static priority became worse, the task
-    // better.
+    // From nice 0 with bonus -5 (125) to nice 4 (124): the static priority became worse, but the
+    // task's priority became better.
     let mut rig = rig(1);
     let (_, b) = (rig.hog(0), rig.hog(0));
     rig.run_to(1100);

@@ -184,7 +184,7 @@ fn a_waiting_or_running_task_is_moved_and_its_wait_is_no_sleep() {
     rig.pass(MS / 2);
     rig.sched.set_affinity(&mut rig.platform, b, &CpuSet::only(CpuId(1)));
     rig.reschedule();
-    // It leaves one list and joins another. That is no wakeup, and its wait no sleep.
+    // The task leaves one list and joins another. That is not a wakeup, and its wait is not sleep.
     assert_eq!(rig.sched.sleep_avg_ns(b), 400 * MS);
     rig.sched.set_affinity(&mut rig.platform, a, &CpuSet::only(CpuId(1)));
     rig.reschedule();

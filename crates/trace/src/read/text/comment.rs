@@ -17,7 +17,7 @@ impl Text {
                 && let Some(cpu) = rest.split(|&byte| byte == b' ').next().and_then(number)
                 && memmem(rest, b"buffer started").is_some()
             {
-                // The history of this CPU begins here; no events are lost that are not reported
+                // The history of this CPU begins here. No events are lost that are not reported
                 // elsewhere.
                 let _ = cpu;
             }

@@ -39,10 +39,10 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
         }
         text.line(&line, feed);
     }
-    // A last line without an end may be a cut event; that is counted as unreadable.
+    // A last line without an end may be a cut event. That is counted as unreadable.
 }
 
-/// Reads the next line with its end, if it has one; only the beginning of a long line is kept.
+/// Reads the next line with its end, if it has one. Only the beginning of a long line is kept.
 /// Returns the number of bytes consumed.
 pub(super) fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     let mut taken = 0;

@@ -40,7 +40,7 @@ pub struct Rules {
 #[derive(Clone, Debug)]
 struct Rule {
     subject: Subject,
-    /// Program; `None`: any.
+    /// Program. `None`: any.
     process: Option<String>,
     /// Subject, for notes.
     span: Span,
@@ -70,7 +70,7 @@ enum Subject {
 pub struct Process<'a> {
     /// Name of its user.
     pub user: &'a str,
-    /// Name of its group; `None`: its user's.
+    /// Name of its group. `None`: its user's.
     pub group: Option<&'a str>,
     /// Path of its program, or just the name. (The key of a task.)
     pub name: &'a str,

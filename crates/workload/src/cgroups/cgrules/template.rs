@@ -11,7 +11,7 @@ use std::fmt::Write;
 pub struct Values<'a> {
     pub user: &'a str,
     pub uid: Uid,
-    /// Name of the group; `None`: it has no name, and its number is used.
+    /// Name of the group. `None`: it has no name, and its number is used.
     pub group: Option<&'a str>,
     pub gid: Gid,
     pub process: &'a str,

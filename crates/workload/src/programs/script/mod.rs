@@ -133,7 +133,7 @@ pub enum Instr {
         /// Whether the wakeup is synchronous.
         sync: bool,
     },
-    /// Sleep until unparked; no effect if that has already happened.
+    /// Sleep until unparked. There is no effect if that has already happened.
     Park,
     /// Let a thread pass its [`Instr::Park`].
     Unpark {
@@ -284,7 +284,7 @@ pub struct Scripts {
 }
 
 impl Default for Scripts {
-    /// Only the default attributes, every CPU and the root group.
+    /// Returns scripts with only the default attributes, every CPU and the root group.
     fn default() -> Scripts {
         Scripts {
             scripts: vec![],
@@ -463,9 +463,9 @@ pub struct ScriptOptions {
     /// Numbers that the scheduler gives to [`Scripts::groups`] without the root, in that order.
     /// Empty: 1, 2, 3 ...
     pub group_ids: Vec<GroupId>,
-    /// Costs of system calls; `None`: they are free, as on an idealised machine.
+    /// Costs of system calls. `None`: they are free, as on an idealised machine.
     pub calls: Option<CallCosts>,
-    /// Maximum number of lines of rt-app's log; `0`: no log.
+    /// Maximum number of lines of rt-app's log. `0`: no log.
     pub log_lines: usize,
     /// Deviations from rt-app.
     pub conventions: Conventions,

@@ -13,6 +13,7 @@ use super::settings::{Inherit, Settings};
 use crate::classes::{ClassId, Pid, Rqs};
 use crate::fair_6::class::Fair;
 use crate::fair_6::eevdf::EarliestDeadline;
+use crate::fair_6::entity::unscaled;
 use schedlab_core::{Platform, TaskAttr};
 
 /// Maximum number of relatives that an average is made of.
@@ -56,7 +57,7 @@ impl Fair<EarliestDeadline> {
         self.set_bore_weight(rqs, platform, child);
         // Its first load average is that of its parent's score.
         let e = self.se_of(child);
-        self.info[e].avg.load_avg = u64::from(self.se[e].weight);
+        self.info[e].avg.load_avg = unscaled(self.info[e].load);
         if bore.is_on && rqs.thread(child).class == ClassId::Fair {
             let inherited = self.inherited(&bore, rqs, platform.now_ns(), parent, is_thread);
             let prev_penalty = row.prev_penalty.max(inherited);

@@ -13,10 +13,10 @@ fn bench(patch: Patch) -> Bench<Eevdf> {
 }
 
 /// Vruntime, deadline and weight of `task`.
-fn position(bench: &Bench<Eevdf>, task: TaskId) -> (i64, i64, u32) {
+fn position(bench: &Bench<Eevdf>, task: TaskId) -> (i64, i64, i64) {
     let fair = &bench.sched.fair;
     let entity = &fair.se[fair.se_of(bench.sched.core.pid(task))];
-    (entity.vruntime.0 as i64, entity.deadline.0 as i64, entity.weight)
+    (entity.vruntime.0 as i64, entity.deadline.0 as i64, entity.weight())
 }
 
 fn burst(bench: &Bench<Eevdf>, task: TaskId) -> Burst {
