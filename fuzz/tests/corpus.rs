@@ -1,5 +1,5 @@
 //! Checks every reader with its corpus, which contains all past faults, and some thousand changed
-//! inputs. `schedlab-fuzz` gives it any number.
+//! inputs. `schedlab-fuzz` gives it any number of inputs.
 
 use schedlab_fuzz::hunt::{Fault, Hunt};
 use schedlab_fuzz::readers::{ALL, Reader};

@@ -16,7 +16,7 @@ pub struct Failure {
 impl Failure {
     /// Describes `error`, which was raised in `hook` at `at_ns`.
     pub fn new(py: Python<'_>, error: PyErr, hook: &str, at_ns: u64) -> Failure {
-        // Before Python 3.12, an exception has no traceback of its own until it is caught.
+        // Before Python 3.12, an exception has no traceback until it is caught.
         if let Some(traceback) = error.traceback(py) {
             let _ = error.value(py).setattr("__traceback__", traceback);
         }

@@ -6,8 +6,8 @@ use crate::repository::Repository;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Files and their copies. The names of copies of source end in `.txt`: they are no code of the
-/// package that has them.
+/// Files and their copies. The names of copies of source end in `.txt`: they are not code of the
+/// package that contains them.
 const COPIES: [(&str, &str); 6] = [
     ("examples/my_scheduler/Cargo.toml", "crates/cli/assets/new_scheduler/Cargo.toml.txt"),
     ("examples/my_scheduler/src/main.rs", "crates/cli/assets/new_scheduler/main.rs.txt"),

@@ -1,8 +1,8 @@
 //! Packages as they would be published: `cargo xtask package`.
 //!
 //! Makes the packages of all crates that are published, unpacks them elsewhere into a separate
-//! workspace, in which each finds the others, and runs README's first example with them. What a
-//! package lacks (a file outside its directory, a version of a dependency) shows here.
+//! workspace, in which each finds the others, and runs README's first example with them. This shows
+//! what a package lacks (a file outside its directory, a version of a dependency).
 
 use std::fs;
 use std::io;

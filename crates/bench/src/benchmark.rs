@@ -189,7 +189,7 @@ pub trait Benchmark: Send + Sync {
     /// Returns the name, which is that of the real program.
     fn name(&self) -> &'static str;
 
-    /// Returns a line about what it does and measures.
+    /// Returns a line about its actions and its results.
     fn about(&self) -> &'static str;
 
     /// Returns an exact description of the run. It states the details that the

@@ -38,12 +38,7 @@ pub const SETTINGS: &[Parameter] = &[
     ),
     Parameter::whole(PRIORITY, (1, 99), "1", "priority of its tasks, with fifo and rr"),
     Parameter::cpus(AFFINITY, "CPUs of its tasks, unless they choose their own, as 0-3 or 0+2"),
-    Parameter::whole(
-        SHARES,
-        (0, 262_144),
-        "0",
-        "cpu.shares of a task group of its own; 0: no group",
-    ),
+    Parameter::whole(SHARES, (0, 262_144), "0", "cpu.shares of its own task group; 0: no group"),
 ];
 
 /// Names of [`SETTINGS`], in their order, for benchmarks that have a parameter of the same name.

@@ -1,4 +1,4 @@
-//! cyclictest: how late timers wake threads (rt-tests 0.84).
+//! cyclictest: the latency with which timers wake threads (rt-tests 0.84).
 //!
 //! Each thread sleeps until an absolute time, records how much later it runs, and adds its interval
 //! to that time. A thread that is late does not skip what it has missed, so one delay affects
@@ -127,7 +127,7 @@ fn policy(values: &Values) -> Policy {
 #[derive(Clone, Default)]
 struct Latencies {
     task: Option<TaskId>,
-    /// In whole us.
+    /// Moments of the latencies, in whole us.
     moments: Moments,
     last_us: u64,
     /// Number of latencies of 0, 1, ... us.

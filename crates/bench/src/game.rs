@@ -68,7 +68,7 @@ impl Benchmark for Game {
     }
 
     fn about(&self) -> &'static str {
-        "a game that draws frame after frame beside endless loops: frames per second"
+        "a game that draws frame after frame next to endless loops: frames per second"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -160,7 +160,7 @@ fn server((up, down): (ChannelId, ChannelId), work_ns: u64) -> impl Program + 's
 /// Next step of the game.
 enum Stage {
     Begin,
-    /// Computes the frame between calls; the number of calls left.
+    /// Computes the frame between calls. The value is the number of calls left.
     Compute(u64),
     Ask(u64),
     Answer(u64),

@@ -1,5 +1,5 @@
-//! latt: how long clients take to run, and to get their work done, when they are woken under load
-//! (Jens Axboe, 2009).
+//! latt: the time that clients take to run, and to get their work done, when they are woken under
+//! load (Jens Axboe, 2009).
 //!
 //! A concurrent program runs as the load. At intervals the parent writes the time to every client,
 //! one after the other, and waits for all answers. A client that has read the message reads the

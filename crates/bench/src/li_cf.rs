@@ -104,7 +104,7 @@ struct CpuTimes {
     /// CPU time by interval and loop, and by interval and CPU, ns.
     by_task: Vec<Vec<u64>>,
     by_cpu: Vec<Vec<u64>>,
-    /// CPU time by loop and CPU, ns; empty if that is too much.
+    /// CPU time by loop and CPU, ns. Empty if that is too much data.
     places: Vec<u64>,
     running: u64,
 }

@@ -159,7 +159,7 @@ impl Parameter {
         }
     }
 
-    /// Returns a parameter for CPUs; the default is every CPU.
+    /// Returns a parameter for CPUs. The default is every CPU.
     pub const fn cpus(name: &'static str, about: &'static str) -> Parameter {
         Parameter {
             name: Cow::Borrowed(name),

@@ -35,7 +35,7 @@ const PENDING_MAX: usize = 128;
 /// Pause after skipping a worker, ns.
 const PASSED_OVER_NS: u64 = 100 * US_NS;
 /// Maximum number of tries of a spinning worker that are made at once. At first they are made one
-/// by one. The number limits how late the worker sees that the lock is free.
+/// by one. The number limits the delay after which the worker sees that the lock is free.
 const TRIES_AT_ONCE_MAX: u64 = 100;
 
 const PARAMETERS: &[Parameter] = &[

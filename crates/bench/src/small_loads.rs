@@ -3,7 +3,7 @@
 //! * [`Editor`]: how soon does an interactive task respond alongside endless loops?
 //! * [`PeriodicMix`]: does a periodic task keep its pace alongside endless loops?
 //! * [`NiceLadder`]: how is the CPU divided by nice value?
-//! * [`ForkStorm`]: how soon are short tasks done that are forked continually?
+//! * [`ForkStorm`]: how soon are continually forked short tasks done?
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -36,7 +36,7 @@ impl Benchmark for Editor {
     }
 
     fn about(&self) -> &'static str {
-        "a task that sleeps and then computes 3 ms, beside endless loops: how soon it is done"
+        "a task that sleeps and then computes 3 ms, next to endless loops: how soon it is done"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -86,7 +86,7 @@ impl Benchmark for PeriodicMix {
     }
 
     fn about(&self) -> &'static str {
-        "a periodic task beside endless loops: how late it starts, and how many deadlines it misses"
+        "a periodic task next to endless loops: its lateness, and the number of missed deadlines"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -198,7 +198,7 @@ impl Benchmark for ForkStorm {
     }
 
     fn about(&self) -> &'static str {
-        "short tasks forked continually beside endless loops: how soon they are done"
+        "short tasks forked continually next to endless loops: how soon they are done"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -22,7 +22,7 @@ impl Benchmark for TestStarve {
     }
 
     fn about(&self) -> &'static str {
-        "a task that calls sleep(1) in a loop beside one that never sleeps: how long each waits"
+        "a task that calls sleep(1) in a loop next to one that never sleeps: how long each waits"
     }
 
     fn parameters(&self) -> &'static [Parameter] {

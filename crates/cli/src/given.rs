@@ -7,7 +7,7 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 /// Arguments given on the command line, by identifier.
 ///
-/// Flattened into other arguments, it defines no argument of its own. It must be their first field:
+/// Flattened into other arguments, it defines no additional argument. It must be their first field:
 /// clap removes values from the matches as it fills the fields.
 #[derive(Clone, Debug, Default)]
 pub struct GivenArgs(Vec<String>);

@@ -171,7 +171,7 @@ pub struct ScxReplayArgs {
     /// Decision log; compressed (.gz, .xz, .zst) or not
     #[arg(value_name = "LOG")]
     pub log: PathBuf,
-    /// Scheduler [default: the one of which the log's policy is a twin]
+    /// Scheduler [default: the scheduler of which the log's policy is a twin]
     #[arg(long, value_name = "NAME")]
     pub with: Option<String>,
     /// Maximum number of differences to show

@@ -28,7 +28,7 @@ pub struct SourceArgs {
     /// Scheduler for the workload, e.g. cfs or cfs@2.6.24 [default: the newest of Linux, eevdf]
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
-    /// Number of CPUs [default: as many as the workload's `cpus` name, at least 1]
+    /// Number of CPUs [default: the number that the workload's `cpus` name, at least 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Option<u32>,
     /// Machine: a preset (`schedlab list --machines`), flat-N, or a file [default: equal CPUs]

@@ -70,8 +70,8 @@ struct RecordedNoise {
     by_cpu: Vec<(u32, Vec<(u64, u64)>)>,
     /// Length of the recording, ns.
     window_ns: u64,
-    /// Share of the CPUs' time that other programs had in each real run. Empty: as much as in the
-    /// trace.
+    /// Share of the CPUs' time that other programs had in each real run. Empty: the same share as
+    /// in the trace.
     shares: Vec<f64>,
 }
 

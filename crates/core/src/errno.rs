@@ -63,7 +63,7 @@ impl fmt::Display for Errno {
 pub struct Refused {
     /// The kernel's error number.
     pub errno: Errno,
-    /// Explanation of what is wrong and, where it helps, of what would be right.
+    /// Explanation of the error and, where it helps, of a valid alternative.
     pub message: String,
 }
 

@@ -108,8 +108,8 @@ pub enum BlockReason {
 /// CPU usage and throttling of a task group (`cpuacct.usage`, `cpu.stat`), summed over CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GroupStats {
-    /// CPU time of the fair tasks in it and in the groups below it, as last charged, ns. Excludes
-    /// what a task used before it joined the group.
+    /// CPU time of the fair tasks in it and in the groups below it, as last charged, ns. It
+    /// excludes the time that a task used before it joined the group.
     pub usage_ns: u64,
     /// Number of quota periods that have ended.
     pub nr_periods: u64,

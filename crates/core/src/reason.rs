@@ -66,7 +66,7 @@ pub struct RuleDoc {
 }
 
 impl RuleDoc {
-    /// Describes a rule that is part of the program; see [`define_rules!`](crate::define_rules).
+    /// Describes a rule that is part of the program. See [`define_rules!`](crate::define_rules).
     pub const fn fixed(
         rule: Rule,
         question: Question,

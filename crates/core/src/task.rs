@@ -54,9 +54,10 @@ pub enum Policy {
     /// `SCHED_IDLE` (since 2.6.23; `SCHED_IDLEPRIO` in Kolivas's kernels): runs only when no other
     /// task needs the CPU.
     Idle,
-    /// `SCHED_FIFO`: real-time; runs until it blocks, yields or is preempted by a more urgent task.
+    /// `SCHED_FIFO`: real-time. A task runs until it blocks, yields or is preempted by a more
+    /// urgent task.
     Fifo,
-    /// `SCHED_RR`: real-time; shares the CPU by timeslices with tasks of the same priority.
+    /// `SCHED_RR`: real-time. A task shares the CPU by timeslices with tasks of the same priority.
     RoundRobin,
     /// `SCHED_DEADLINE` (since 3.14): a runtime budget in every period.
     Deadline,

@@ -449,7 +449,7 @@ mod tests {
 
     #[test]
     fn the_first_cpus_of_a_machine_keep_their_places_and_distances() {
-        // Three nodes in the order 0, 2, 1; the distance from a to b is 20 + a + b.
+        // Three nodes in the order 0, 2, 1. The distance from a to b is 20 + a + b.
         let places = [0, 0, 2, 2, 1, 1].iter().enumerate();
         let places = places.map(|(cpu, &node)| place(cpu as u32, node, node, node)).collect();
         let distances = [vec![10, 21, 22], vec![21, 10, 23], vec![22, 23, 10]];

@@ -197,7 +197,7 @@ fn deadline_period_us(root: &Path) -> Option<(u64, u64)> {
     Some((bound("min")?, bound("max")?))
 }
 
-/// Returns the base slice, taken from a new thread without a slice of its own.
+/// Returns the base slice, taken from a new thread that has not set its own slice.
 fn base_slice_ns() -> Option<u64> {
     let ask = || {
         // As an ordinary thread, however the creating thread is scheduled.

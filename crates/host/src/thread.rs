@@ -222,8 +222,8 @@ impl SchedStat {
 fn why_not(attr: &SchedAttr, error: &io::Error) -> &'static str {
     match (attr.policy, error.raw_os_error()) {
         (Policy::Deadline, Some(libc::EBUSY)) => {
-            "; the kernel admits deadline tasks only as long as all of them together, those of other \
-             users included, fit into its share of the CPUs (kernel.sched_rt_runtime_us of each \
+            "; the kernel admits deadline tasks only as long as all of them together, including \
+             other users' tasks, fit into its share of the CPUs (kernel.sched_rt_runtime_us of each \
              kernel.sched_rt_period_us): give it a smaller `dl-runtime`, or fewer instances"
         }
         _ => "",
@@ -332,7 +332,7 @@ impl Thread {
         }
     }
 
-    /// Does everything that takes time and needs no rights, before the run begins.
+    /// Does everything that takes time and needs no privileges, before the run begins.
     fn prepare(&mut self) -> Result<File, String> {
         // 1 ns, so that sleeps end on time.
         let slack = std::num::NonZeroU64::new(1);

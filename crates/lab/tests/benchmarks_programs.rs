@@ -81,7 +81,7 @@ fn a_load_beside_itself_is_refused() {
         .session(&select::find("cfs").expect("the scheduler exists"))
         .and_then(Session::finish)
         .expect_err("the load is refused");
-    assert_eq!(error.to_string(), "--load: video does not run beside itself; give another load");
+    assert_eq!(error.to_string(), "--load: video does not run next to itself; give another load");
 }
 
 /// A transaction takes 2.385 ms of CPU time.

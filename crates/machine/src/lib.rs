@@ -1,16 +1,17 @@
 //! The simulated machine: CPUs, the clock and its ticks, the event loop, and the life cycle of
 //! tasks.
 //!
-//! A [`Machine`] consists of a scheduler (what runs where), a [`Workload`] (what tasks do) and an
-//! [`Observer`] (what is recorded), and is started by [`run`](Machine::run). The machine knows the
-//! three only through these interfaces. Time is virtual, in integer nanoseconds. The same three
-//! parts give the same run, to the nanosecond, on any machine.
+//! A [`Machine`] consists of a scheduler (which places tasks on CPUs), a [`Workload`] (which
+//! contains the operations of tasks) and an [`Observer`] (which records the run), and is started by
+//! [`run`](Machine::run). The machine knows the three only through these interfaces. Time is
+//! virtual, in integer nanoseconds. The same three parts give the same run, to the nanosecond, on
+//! any machine.
 //!
 //! * [`machine`]: the event loop, and the order of events within one nanosecond.
 //! * [`Action`]: changes made to a machine while it runs.
 //! * [`workload`]: operations of tasks.
 //! * [`queue`]: the two priority queues of events.
-//! * [`costs`]: what operations cost on a modelled machine.
+//! * [`costs`]: costs of operations on a modelled machine.
 //! * [`description`]: the CPUs of a machine and its topology, from a file or a preset.
 //! * [`order`]: the golden order of simultaneous events, and a random order for stress tests.
 

@@ -4,8 +4,8 @@
 /// Time of no event.
 pub const NEVER: u64 = u64::MAX;
 
-/// Times of a fixed number of slots, with the earliest at hand: a tournament tree. Among equal
-/// times the lowest slot is first.
+/// Times of a fixed number of slots, with direct access to the earliest: a tournament tree. Among
+/// equal times the lowest slot is first.
 ///
 /// Setting a time walks up the tree and stops as soon as nothing changes. Reading the earliest time
 /// is free.
@@ -67,8 +67,8 @@ impl SlotQueue {
     }
 }
 
-/// Times of any number of ids, with the earliest at hand: a four-way heap that knows the position
-/// of each id. Among equal times the lowest id is first.
+/// Times of any number of ids, with direct access to the earliest: a four-way heap that knows the
+/// position of each id. Among equal times the lowest id is first.
 ///
 /// A time and its id share one 128-bit number. One comparison therefore orders both, and the least
 /// of four children is found without a branch that could be mispredicted. Such branches would
@@ -154,7 +154,7 @@ impl IndexedHeap {
         }
     }
 
-    /// Removes the time of `id`; returns whether it had one.
+    /// Removes the time of `id`. Returns whether it had one.
     pub fn remove(&mut self, id: u32) -> bool {
         match self.places.get(id as usize) {
             None | Some(&ABSENT) => false,

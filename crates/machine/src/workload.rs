@@ -40,7 +40,7 @@ pub enum Op {
         /// Kind of sleep.
         reason: BlockReason,
     },
-    /// Wake `task`; nothing happens if it is not asleep.
+    /// Wake `task`. Nothing happens if it is not asleep.
     Wake {
         /// Task to wake.
         task: TaskId,

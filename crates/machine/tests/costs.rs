@@ -24,7 +24,7 @@ fn release(spec: &str) -> &'static Release {
     registry::find(spec).expect("the release is registered").1
 }
 
-/// Operations of a task in order; then the task ends.
+/// Operations of a task in order. Then the task ends.
 #[derive(Clone, Debug)]
 enum Do {
     Run(u64),
@@ -305,7 +305,7 @@ fn idlers() -> impl Iterator<Item = (CpuSet, i32, Vec<Do>)> {
 #[test]
 fn one_lock_for_all_is_had_by_one_after_the_other() {
     let set = [("enqueue", 10_000.0)];
-    // When the first CPU wants to pick, the second one holds the lock.
+    // When the first CPU is about to pick, the second one holds the lock.
     assert_eq!(two_woken("bfs", &set), [20 * US, 20 * US]);
     assert_eq!(two_woken("o_n@2.4.22", &set), [20 * US, 20 * US]);
     assert_eq!(two_woken("sd", &set), [10 * US, 10 * US], "each has its own queue's lock");

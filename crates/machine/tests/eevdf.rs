@@ -120,7 +120,7 @@ impl Workload for Mad {
     }
 }
 
-/// Digest of all switches, to tell runs apart.
+/// Digest of all switches, to distinguish runs.
 #[derive(Default)]
 struct Digest {
     value: u64,

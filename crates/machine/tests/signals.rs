@@ -1,4 +1,4 @@
-//! Stop, continue, kill, freeze and thaw, to the nanosecond; and random actions on random
+//! Stop, continue, kill, freeze and thaw, to the nanosecond, and random actions on random
 //! workloads.
 
 mod support;

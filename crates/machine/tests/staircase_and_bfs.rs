@@ -57,7 +57,7 @@ impl Workload for Programs {
     }
 }
 
-/// Slices in ms (cpu, from, to, task), adjoining ones merged; CPU times and longest waits.
+/// Slices in ms (cpu, from, to, task), with adjoining ones merged, CPU times and longest waits.
 #[derive(Default)]
 struct Notes {
     slices: Vec<(u32, f64, f64, u32)>,
@@ -235,7 +235,7 @@ fn sd_a_sleeper_sinks_by_what_it_runs_only() {
         let Ok(_) = machine.run_to(ms * MS + 1);
         levels.push(level(&machine));
     }
-    // Bursts at 6, 28, 50, 72, ... ms; three of them per slot.
+    // Bursts at 6, 28, 50, 72, ... ms, three of them per slot.
     assert_eq!(levels, [101, 101, 101, 103, 103, 103]);
     let Ok(_) = machine.run(130 * MS);
     let notes = machine.into_parts().2;

@@ -14,7 +14,7 @@ struct Job {
     name: &'static str,
     arrival: u64,
     run: u64,
-    /// Sleep after each run; 0: one run only.
+    /// Sleep after each run. 0: one run only.
     sleep: u64,
     attr: SchedAttr,
 }
@@ -68,7 +68,7 @@ impl Workload for Jobs {
     }
 }
 
-/// Task and end of each run on CPU 0, in ms; adjoining runs merged.
+/// Task and end of each run on CPU 0, in ms. Adjoining runs are merged.
 #[derive(Default)]
 struct Log {
     stretches: Vec<(TaskId, u64)>,

@@ -224,7 +224,7 @@ impl Statistic {
 pub struct PaperWord {
     /// The word, followed by a second one for a kind of kernel time.
     pub word: &'static str,
-    /// Unit of its values in paper files; empty for pure numbers.
+    /// Unit of its values in paper files. Empty for pure numbers.
     pub unit: &'static str,
     /// Size of that unit in the metric's own unit.
     pub per: f64,
@@ -362,7 +362,7 @@ pub const COMPARED: &[&str] = &[
     "migrations_cpu",
 ];
 
-/// Ids of the additional metrics in CSV: figures that say little where tasks sleep.
+/// Ids of the additional metrics in CSV: figures that are of little use where tasks sleep.
 pub const BESIDES_IN_CSV: &[&str] =
     &["jain_by_weight", "jain_by_share", "lag_max", "owed_max", "owed_end"];
 

@@ -33,8 +33,8 @@
 //! The lag since the start never forgets. Where tasks sleep, the lag within a burst is more
 //! informative: `fairness/bursts.rs`.
 //!
-//! Affinity is ignored: a task that is bound to a busy CPU is owed what the other tasks get
-//! elsewhere.
+//! Affinity is ignored: a task that is bound to a busy CPU is owed the time that the other tasks
+//! get on other CPUs.
 //!
 //! # How it is computed
 //!
@@ -60,7 +60,7 @@ use schedlab_core::{Event, GroupId, Observer, Policy, SchedAttr, TaskAttr, TaskI
 /// Weight of each priority: its claim to the machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Weights {
-    /// Weights of nice -20 to 19; that of nice 0 is 1024.
+    /// Weights of nice -20 to 19. That of nice 0 is 1024.
     pub by_nice: [u64; 40],
     /// Weight of `SCHED_IDLE`.
     pub idle: u64,
@@ -507,7 +507,7 @@ mod tests {
         fairness
     }
 
-    /// Returns what each task has been given after a second, ns.
+    /// Returns the time that each task has been given after a second, ns.
     fn after_a_second(mut fairness: Fairness) -> Vec<u64> {
         fairness.on(SECOND, Event::Finished);
         let tasks: Vec<TaskId> = fairness.tasks.iter().map(|(task, _)| task).collect();

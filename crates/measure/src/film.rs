@@ -45,7 +45,7 @@ pub enum Lookup<T> {
 /// An observer that keeps the last part of a run.
 #[derive(Clone, Debug)]
 pub struct Film {
-    /// Oldest first; the last piece is being filled.
+    /// Oldest first. The last piece is being filled.
     pieces: VecDeque<Piece>,
     /// Scene after all notes.
     now: Scene,

@@ -8,8 +8,8 @@
 //! * [`stats`]: CPU time, waiting, latencies, switches and migrations, for each task, each CPU and
 //!   the whole machine.
 //! * [`fairness`]: the distance of each task from what an ideal machine would have given it.
-//! * [`slices`]: which task ran where and when.
-//! * [`spans`]: which task was runnable when.
+//! * [`slices`]: the CPU and the time of each run of a task.
+//! * [`spans`]: the times in which each task was runnable.
 //! * [`history`]: a run prepared for display, and sums over time, in bounded memory.
 //! * [`scene`]: the state of CPUs and tasks at a moment. [`film`]: the last part of a run, with
 //!   access to every moment.

@@ -1,4 +1,4 @@
-//! Which task ran where and when.
+//! Slices: the CPU and the time of each run of a task.
 
 use schedlab_core::{CpuId, Event, Observer, TaskId};
 
@@ -9,7 +9,7 @@ pub struct Slice {
     pub cpu: CpuId,
     /// Start, ns.
     pub start_ns: u64,
-    /// End, ns; later than `start_ns`.
+    /// End, ns, later than `start_ns`.
     pub end_ns: u64,
     /// Task.
     pub task: TaskId,
@@ -18,7 +18,7 @@ pub struct Slice {
 /// Part of a run that is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
-    /// Only what ends after this time, ns ...
+    /// Only slices that end after this time, ns ...
     pub from_ns: u64,
     /// ... and begins before this time, ns.
     pub until_ns: u64,

@@ -1,5 +1,5 @@
-//! Which task was runnable when: from start or wakeup to the next sleep or the end, with or without
-//! a CPU. Together with the slices, spans separate waiting from sleeping.
+//! Spans: the times in which each task was runnable, from start or wakeup to the next sleep or the
+//! end, with or without a CPU. Together with the slices, spans separate waiting from sleeping.
 
 use crate::slices::Extent;
 use schedlab_core::{Event, Observer, TaskId, TaskTable};
@@ -9,7 +9,7 @@ use schedlab_core::{Event, Observer, TaskId, TaskTable};
 pub struct Span {
     /// Start, ns.
     pub start_ns: u64,
-    /// End, ns; later than `start_ns`.
+    /// End, ns, later than `start_ns`.
     pub end_ns: u64,
     /// Task.
     pub task: TaskId,

@@ -424,7 +424,7 @@ impl Stats {
         }
     }
 
-    /// Starts counting idle exits; there were none before.
+    /// Starts counting idle exits. There were none before.
     #[cold]
     fn begin_idle_exits(&mut self) {
         self.idle_exits_ns = vec![0; BUCKETS];

@@ -150,7 +150,8 @@ proptest! {
         check(1, make(&BuildConfig::flat(1, 100)), script)?;
     }
 
-    /// On one CPU that is never idle while there is work, what one task is owed another is ahead.
+    /// On one CPU that is never idle while there is work, the time that one task is owed is the
+    /// time that another is ahead.
     #[test]
     fn on_one_cpu_the_lags_of_hogs_come_to_nothing(
         nices in prop::collection::vec(-20i32..20, 1..8),

@@ -1,5 +1,5 @@
 //! The fluid machine's rules, with shares added up by hand: groups that empty and fill, tasks that
-//! change group or policy, and what a task is owed when the run ends.
+//! change group or policy, and the time that a task is owed when the run ends.
 
 use schedlab_core::{
     BlockReason, CpuId, Event, GroupId, Observer, Policy, SchedAttr, TaskAttr, TaskId, Waker,
@@ -43,7 +43,7 @@ fn regroup(fairness: &mut Fairness, now_ns: u64, task: u32, group: u32) {
     fairness.on(now_ns, Event::GroupChanged { task: TaskId(task), group: GroupId(group) });
 }
 
-/// Returns what each of `tasks` tasks would have been given.
+/// Returns the time that each of `tasks` tasks would have been given.
 fn shares(mut fairness: Fairness, end_ns: u64, tasks: u32) -> Vec<u64> {
     fairness.on(end_ns, Event::Finished);
     (0..tasks)
@@ -290,7 +290,7 @@ fn one_that_sleeps_leaves_when_it_has_been_served() {
     fairness.on(145, Event::Finished);
     let [a, b, c] =
         [0, 1, 2].map(|task| fairness.task(TaskId(task)).expect("the task is ordinary"));
-    // Owed 20 when it gets its CPU; 15 x 1/3 less than its due from 30 to 45.
+    // Owed 20 when it gets its CPU, and given 15 x 1/3 less than its due from 30 to 45.
     assert_eq!((a.due_ns, a.cpu_ns, a.burst_lag_max_ns), (Some(130), 115, 20));
     assert_eq!((b.due_ns, b.cpu_ns, b.burst_lag_max_ns), (Some(130), 145, 15));
     assert_eq!((c.due_ns, c.cpu_ns, c.burst_lag_max_ns), (Some(20), 30, 10));
@@ -327,7 +327,7 @@ fn a_burst_goes_on_through_a_change_of_nice_and_ends_with_the_policy() {
     start(&mut fairness, 0, 1, 0, SchedAttr::nice(0));
     switch(&mut fairness, 0, None, Some(0));
     let idle = SchedAttr { policy: Policy::Idle, ..SchedAttr::default() };
-    // Owed 100 by then; 3 of 1027 from then on.
+    // Owed 100 by then, and 3 of 1027 from then on.
     fairness.on(200, Event::AttrChanged { task: TaskId(1), attr: &idle });
     let rt = SchedAttr::realtime(Policy::Fifo, 1);
     fairness.on(1227, Event::AttrChanged { task: TaskId(1), attr: &rt });

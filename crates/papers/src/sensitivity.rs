@@ -646,7 +646,7 @@ mod tests {
         for (cost, of_2_4, of_2_6) in [
             ("lock", true, true),
             ("o_n.scan", true, false),
-            // 2.4 has a cost of its own.
+            // 2.4 has its own cost.
             ("scan", false, true),
             ("call.socket_write", false, true),
             ("o_n.call.socket_write", true, false),

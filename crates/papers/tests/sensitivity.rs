@@ -9,9 +9,10 @@
 //! ```
 //!
 //! Results are kept in a file under `target/tmp` (or in the directory `$SCHEDLAB_SENSITIVITY`), so
-//! that an interruption loses nothing. The file's name contains the results of the small storms: a
-//! different program, or different machines, start from scratch. `$SCHEDLAB_SENSITIVITY_OF` names
-//! the experiments (`HB-1 HB-2`), and `$SCHEDLAB_SENSITIVITY_STEPS=1` stops after the short forms.
+//! that an interruption loses nothing. The file's name contains the results of the small storms:
+//! with a different program, or different machines, the test starts from scratch.
+//! `$SCHEDLAB_SENSITIVITY_OF` names the experiments (`HB-1 HB-2`), and
+//! `$SCHEDLAB_SENSITIVITY_STEPS=1` stops after the short forms.
 
 use schedlab_lab::parallel;
 use schedlab_papers::sensitivity::{self, Findings, Known, Study};

@@ -51,7 +51,7 @@ fn worlds_come_to_the_same_on_any_number_of_threads() {
 #[test]
 fn virtual_times_of_other_groups_are_no_fault_of_the_books() {
     // A task moves back and forth between two groups and two CPUs, and takes the virtual time of
-    // each to the other, so that sums of sums wrap around. 2.6.32 does that.
+    // each to the other, so that sums of sums wrap around. 2.6.32 does the same.
     let choices = select::all();
     let choice = choices.iter().find(|choice| choice.to_string() == "cfs@2.6.32").unwrap();
     let checked = check_seed(&(choice.clone(), 1279));
@@ -92,8 +92,8 @@ fn worlds_in_which_a_rule_was_once_broken_are_in_order() {
         ("o_n@2.4.22", 10_427),
         // A task yielded whose group was already throttled: a buddy to skip was not queued.
         ("cfs@3.2", 16_459),
-        // A task ran on a forbidden CPU after its own CPU had gone offline. (It has not since the
-        // costs of searches changed; the cause is unknown.)
+        // A task ran on a forbidden CPU after its own CPU had gone offline. (This has not happened
+        // since the costs of searches changed. The cause is unknown.)
         ("cfs@6.1", 16_723),
     ] {
         let choice = select::find(scheduler).expect("the release exists");

@@ -1,4 +1,4 @@
-//! Which tasks other tasks wait behind, for `--explain`: [`WaitTimes`].
+//! The tasks behind which other tasks wait, for `--explain`: [`WaitTimes`].
 
 use schedlab_core::{BlockReason, CpuId, Event, Observer, TaskId};
 use std::collections::BTreeMap;

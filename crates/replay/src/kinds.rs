@@ -240,8 +240,8 @@ struct ContextGuess {
     /// All pairs of waker and sleeper, and the pairs with wakeups across CPUs.
     pairs: HashSet<(u32, u32)>,
     across: HashSet<(u32, u32)>,
-    /// Number of wakeups of each pair on the same CPU; number of all wakeups of a sleeper on the
-    /// same CPU or without a waker.
+    /// Number of wakeups of each pair on the same CPU, and number of all wakeups of a sleeper on
+    /// the same CPU or without a waker.
     same: HashMap<(u32, u32), u64>,
     all_same: HashMap<u32, u64>,
 }

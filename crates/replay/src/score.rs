@@ -56,7 +56,7 @@ pub struct Band {
 }
 
 impl Band {
-    /// Returns the band of these values; all 0 if there are none.
+    /// Returns the band of these values, or all 0 if there are none.
     pub fn of(mut values: Vec<f64>) -> Band {
         values.sort_by(f64::total_cmp);
         let (Some(&least), Some(&greatest)) = (values.first(), values.last()) else {

@@ -112,8 +112,8 @@ fn of_proc(line: &str) -> Option<(&str, Option<&str>)> {
 /// Assigns the tasks that `file` names to their groups. If several lines fit, the last one counts.
 ///
 /// # Errors
-/// The file names a task that is not in the trace, unless by number: a snapshot may contain tasks
-/// that the trace does not.
+/// If the file names a task that is not in the trace, unless by number: a snapshot may contain
+/// tasks that the trace does not.
 pub fn place(workload: &mut Workload, trace: &Trace, file: &GroupFile) -> Result<(), String> {
     for (line, selection, path) in &file.members {
         let found = match tasks(trace, selection) {
@@ -132,7 +132,7 @@ pub fn place(workload: &mut Workload, trace: &Trace, file: &GroupFile) -> Result
 /// descendants of make 0-1`, `move hog /batch`, `slice hog 3ms`.
 ///
 /// # Errors
-/// The change cannot be parsed, or selects no task.
+/// If the change cannot be parsed, or selects no task.
 pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), String> {
     const ACTIONS: &str = "nice TASKS +5, renice TASKS 5, chrt TASKS fifo 10, taskset TASKS 0-1, \
                            move TASKS /GROUP, slice TASKS 3ms";

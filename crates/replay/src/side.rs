@@ -50,7 +50,7 @@ impl Side {
     /// Parses the text of a side file.
     ///
     /// # Errors
-    /// It is not a side file; the message gives the place.
+    /// If the text is not a side file. The message gives the place.
     pub fn parse(text: &str) -> Result<Side, String> {
         let document: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
             .map_err(|error| format!("{}:{}: {error}", error.line(), error.column()))?;

@@ -7,7 +7,7 @@ use schedlab_core::{BlockReason, Event, Observer, TaskId};
 /// Shortest wait for a CPU after a wakeup that counts as a long wait, ns.
 pub const LONG_WAIT_NS: u64 = 1_000_000;
 
-/// Statistics of one task, or of several together. Times in ns.
+/// Statistics of one task, or of several together. Times are in ns.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskStats {
     /// CPU time.
@@ -105,7 +105,7 @@ struct RunTask {
     stats: TaskStats,
     /// Since when it has been on a CPU, ns.
     running: Option<u64>,
-    /// Since when it has been runnable without a CPU, ns.
+    /// Time since which it has been runnable without a CPU, ns.
     waiting: Option<u64>,
     /// Time of its last wakeup, ns, if it has not been on a CPU since.
     woken: Option<u64>,

@@ -1,5 +1,5 @@
-//! Estimates when the recorded CPUs ticked. No trace records these times, but tasks are preempted
-//! at ticks.
+//! Estimates the times at which the recorded CPUs ticked. No trace records these times, but tasks
+//! are preempted at ticks.
 
 use crate::trace::Trace;
 

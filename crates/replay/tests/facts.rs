@@ -103,7 +103,7 @@ fn redis() {
 #[test]
 fn older_recordings() {
     let lua = example("lua");
-    // Counted from switches alone: what ran in its 39 gaps was not counted.
+    // Counted from switches alone: the time that ran in its 39 gaps was not counted.
     near("busy and idle", ms(lua.busy_ns() + lua.idle_ns), 2.0 * ms(lua.span_ns));
     let busy = ms(lua.busy_ns());
     assert!((3850.0..=3850.0 * 1.02).contains(&busy), "{busy}");
@@ -111,13 +111,13 @@ fn older_recordings() {
     assert_eq!((lua.switches, lua.has_contexts), (2051, false));
     let messaging = example("messaging");
     assert_eq!(messaging.gaps, 91);
-    // The sum of slices alone excludes what ran in gaps.
+    // The sum of slices alone excludes the time that ran in gaps.
     let cpu = ms(of(&messaging, "sched-messaging").cpu_ns);
     assert!((505.0..=505.0 * 1.03).contains(&cpu), "{cpu}");
     let sleepers = example("sleepers");
     assert_eq!(sleepers.gaps, 3);
     check_cpu(&sleepers, &[("other-2", 1513.0)]);
-    // Counted from switches alone, in whole milliseconds; what ran in gaps is added.
+    // Counted from switches alone, in whole milliseconds. Time that ran in gaps is added.
     for (name, cpu) in [("hog", 966.0), ("video", 82.0), ("audio", 31.0), ("typist", 25.0)] {
         let got = ms(of(&sleepers, name).cpu_ns);
         assert!((cpu - 0.5..=cpu * 1.03 + 0.5).contains(&got), "{name}: {got}");

@@ -196,7 +196,7 @@ Lab.shareChart = function (place, run, by, runs, timeline) {
   };
   const all = by === 'group' ? run.buckets.of_groups : run.buckets.of_tasks;
   const things = all.length / count;
-  // The last of these rows is that of all others without a row of their own.
+  // The last of these rows is that of all others without their own row.
   const most = by === 'group' ? 128 : 1024;
   for (let thing = 0; thing < things; thing += 1) {
     const task = run.tasks[thing];

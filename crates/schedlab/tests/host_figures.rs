@@ -121,7 +121,7 @@ fn figures_of_a_quiet_machine() {
         let quiet = runs.iter().filter(|run| run["quiet"] == true).count();
         bounds.ask(&format!("{name}: quiet runs"), format!("{quiet} of 5 (3)"), quiet >= 3);
         // Slices belong to one run, and are compared with its account. The kernel charges the time
-        // of a wakeup before the switch to the waking thread; so bounds are wider for single
+        // of a wakeup before the switch to the waking thread; bounds are therefore wider for single
         // threads that sleep often than for all together.
         let trace = &of["trace"];
         let place = trace["repetition"].as_u64().expect("the trace is of a run") as usize;

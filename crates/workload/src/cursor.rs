@@ -138,7 +138,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns a whole number within `range`; `what` names what it counts, for example "a whole
+    /// Returns a whole number within `range`. `what` names the counted items, for example "a whole
     /// number of microseconds".
     pub fn integer(&self, what: &str, range: RangeInclusive<i64>) -> Result<i64, Diagnostic> {
         match self.value.kind {
@@ -151,13 +151,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Like [`integer`](Cursor::integer), for ranges within u32.
+    /// Does the same as [`integer`](Cursor::integer), for ranges within u32.
     pub fn small(&self, what: &str, range: RangeInclusive<u32>) -> Result<u32, Diagnostic> {
         let range = i64::from(*range.start())..=i64::from(*range.end());
         Ok(self.integer(what, range)? as u32)
     }
 
-    /// Returns the member with the key `key`; the last if there are several.
+    /// Returns the member with the key `key`. If there are several, returns the last.
     pub fn find(&self, key: &str) -> Result<Option<&'a Member>, Diagnostic> {
         Ok(self.object()?.iter().rev().find(|member| &*member.key == key))
     }

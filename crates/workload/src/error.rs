@@ -1,4 +1,4 @@
-//! The [`Error`] of running workloads: why a run ended before its time. Errors in files are
+//! The [`Error`] of running workloads: the reason why a run ended early. Errors in files are
 //! [`Diagnostic`](crate::Diagnostic)s.
 
 use crate::seconds::Seconds;

@@ -1,5 +1,5 @@
-//! Golden schedules (`golden-schedule/1`): what the scheduler of a real kernel did with a small
-//! workload, together with the workload.
+//! Golden schedules (`golden-schedule/1`): the record of what the scheduler of a real kernel did
+//! with a small workload, together with the workload.
 //!
 //! The workload is a subset of rt-app's language and uses the same reader and compiler. Two things
 //! differ in all golden files: `resume` names a thread (`B-0`), and a resume that comes while that
@@ -47,8 +47,8 @@ pub struct GoldenFile {
     pub address_space_per_key: bool,
     /// `machine.conventions`: how the workload was run. `None`: unspecified.
     pub conventions: Option<Conventions>,
-    /// Settings of the kernel's build and of its clocks, by the names of the tunables with which
-    /// schedulers take them: `clock_ns` and `jiffies` (at time 0), `preempt` (as in
+    /// Settings of the kernel's build and of its clocks, by the names of the tunables through which
+    /// schedulers receive them: `clock_ns` and `jiffies` (at time 0), `preempt` (as in
     /// [`PREEMPTION`]), `futex` (1: `suspend` is a wait for a futex), `start_fork` (1: the kernel
     /// itself chooses the CPU of a task that starts).
     pub settings: Vec<(String, i64)>,
@@ -256,7 +256,7 @@ impl GoldenFile {
 
     /// Returns the workload, ready to run. `group_ids` are the scheduler's numbers of
     /// [`groups`](GoldenFile::groups), in that order. The file determines the address spaces,
-    /// whatever `conventions` states.
+    /// regardless of `conventions`.
     ///
     /// # Errors
     /// If the number of `group_ids` differs from the number of groups.

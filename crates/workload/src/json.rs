@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Bool(bool),
     /// A number without fraction and exponent that fits.
     Integer(i64),
-    /// Any other number; its text is at the value's span.
+    /// Any other number. Its text is at the value's span.
     Number,
     String(Box<str>),
     Array(Vec<Value>),
@@ -343,7 +343,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Skips digits; returns whether there was at least one.
+    /// Skips digits. Returns whether there was at least one.
     fn digits(&mut self) -> bool {
         let start = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {

@@ -1,5 +1,5 @@
 //! A workload in the terms of rt-app's language, with names as text. The reader and the generators
-//! produce it; the writer and the compiler consume it.
+//! produce it. The writer and the compiler consume it.
 //!
 //! Times are in ns: the language has µs, with up to three decimals. Times for the scheduler
 //! (deadline figures, slices) are in whole µs.
@@ -38,7 +38,7 @@ pub struct Global {
 /// A task: a key of `tasks`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
-    /// Name; the threads are called `key-0`, `key-1` ...
+    /// Name. The threads are called `key-0`, `key-1` ...
     pub key: String,
     /// `instance`: number of initial threads. `0`: threads are created by `fork` only.
     pub instances: u32,
@@ -73,7 +73,7 @@ pub struct Phase {
 pub enum Loops {
     /// -1.
     Forever,
-    /// This number of times; `0` is not at all.
+    /// This number of times. `0`: not at all.
     Times(u64),
 }
 
@@ -91,7 +91,7 @@ pub struct Properties {
     pub policy: Option<Policy>,
     /// `priority`: nice value or real-time priority, depending on the policy in force.
     pub priority: Option<i32>,
-    /// `dl-runtime`: budget; for an ordinary task its slice request.
+    /// `dl-runtime`: the budget, or for an ordinary task its slice request.
     pub dl_runtime_us: Option<u64>,
     /// `dl-deadline`.
     pub dl_deadline_us: Option<u64>,
@@ -114,7 +114,7 @@ pub struct Properties {
 /// An event with its key, such as `run0`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// The key; begins with the kind's name.
+    /// The key, which begins with the kind's name.
     pub key: String,
     /// Action.
     pub action: Action,

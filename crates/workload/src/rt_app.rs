@@ -28,7 +28,7 @@
 //! - A phase without events is passed once, whatever its `loop`.
 //! - `duration` may have a fraction.
 //! - Events next to `phases`, repeated `phases` or `tasks`, and a mutex that is not released are
-//!   errors, even where rt-app would continue and do something else than what was written.
+//!   errors, even where rt-app would continue and do something other than the file states.
 
 mod check;
 mod compile;
@@ -80,7 +80,8 @@ pub struct Options {
     pub start: Start,
 }
 
-/// Reads a workload file. `name` names it in messages; `target` describes where it will run.
+/// Reads a workload file. `name` names it in messages. `target` describes the machine on which it
+/// will run.
 ///
 /// # Errors
 /// The first part of it that cannot be run as intended, with its position.
@@ -132,8 +133,8 @@ pub fn scripts(model: &Model, target: &Target, costs: &Costs) -> Result<Scripts,
 /// Prepares `model` to run on `target`.
 ///
 /// # Errors
-/// If the model cannot be run as intended; never for a model that [`load`] returned for the same
-/// target.
+/// If the model cannot be run as intended. This never happens for a model that [`load`] returned
+/// for the same target.
 pub fn prepare(model: &Model, target: &Target, options: Options) -> Result<Kernel, Diagnostic> {
     prepare_as(model, Dialect::RtApp, target, options)
 }

@@ -11,7 +11,7 @@ use schedlab_workload::{Diagnostic, Group, GroupPlan, groups};
 /// Number of CPUs of the machine.
 const CPUS: u32 = 8;
 
-/// Reads any text; also run by the fuzzer.
+/// Reads any text. The fuzzer also runs this.
 fn read_anything(text: &str) {
     for settings in [groups::parse("any", text), groups::parse_option(text)] {
         check_settings(settings);

@@ -40,7 +40,7 @@ class Run:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """It as data: an entry of ``runs`` of the document (``docs/json-schema.md``)."""
+        """The run as data: an entry of ``runs`` of the document (``docs/json-schema.md``)."""
         entry: dict[str, Any] = self._runs.data["runs"][self._place]
         return entry
 

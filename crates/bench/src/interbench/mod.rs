@@ -114,7 +114,7 @@ impl Benchmark for Interbench {
     }
 
     fn about(&self) -> &'static str {
-        "how late Audio, Video, X and a game run beside one load after another"
+        "how late Audio, Video, X and a game run next to one load after another"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -220,7 +220,7 @@ fn pairs(values: &Values, custom_run_us: u64) -> Result<Vec<Pair>, BadValue> {
     if bench == load && bench != "all" {
         return Err(BadValue::new(
             "load",
-            format!("{load} does not run beside itself; give another load"),
+            format!("{load} does not run next to itself; give another load"),
         ));
     }
     if bench == "gaming" && values.flag("realtime") {

@@ -65,7 +65,7 @@ fn percent(part: u64, rest: u64) -> f64 {
 pub(super) enum StepStart {
     /// Works, and then calls [`Deadlines::end`].
     Work,
-    /// It is too late to work at all: sleeps for this time, us.
+    /// Too late to work at all: the task sleeps for this time, us.
     Sleep(u64),
 }
 

@@ -1,6 +1,6 @@
 //! Costs of programs: system calls, copying, processes.
 
-/// CPU time of a program's own calls, ns. It excludes what the scheduler does in them (wakeups,
+/// CPU time of a program's own calls, ns. It excludes the scheduler's part of them (wakeups,
 /// switches).
 ///
 /// The default is the reference machine of the workload specifications: the costs where no machine
@@ -34,7 +34,7 @@ pub struct CallCosts {
     pub fork_ns: u64,
     /// `execve(2)`, ns.
     pub exec_ns: u64,
-    /// `sched_yield(2)`, ns; never 0, or yield loops would stand still.
+    /// `sched_yield(2)`, ns. It is never 0, or yield loops would stand still.
     pub yield_ns: u64,
     /// Reading 4096 bytes through the page cache, or writing them into it, ns.
     pub block_io_ns: u64,
@@ -102,7 +102,7 @@ impl CallCosts {
         }
     }
 
-    /// Sets a cost by name, ns; fractions are rounded.
+    /// Sets a cost by name, ns. Fractions are rounded.
     ///
     /// # Errors
     /// If the name does not exist, or a yield would cost nothing.

@@ -226,7 +226,7 @@ mod tests {
         costs[Cost::LockRemote] = 250_000;
         let mut charged = Charged::default();
         assert_eq!(charged.times(Cost::LockRemote, 3, &costs), 750_000);
-        assert_eq!(charged.times(Cost::Scan, 2, &costs), 0, "a free operation is charged, too");
+        assert_eq!(charged.times(Cost::Scan, 2, &costs), 0, "a free operation is also charged");
         assert_eq!(charged.times(Cost::Tick, 0, &costs), 0);
         assert!(charged.iter().eq([Cost::Scan, Cost::LockRemote]));
     }

@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(scan(&model, "bfs", "0.404"), 10_000);
         assert_eq!(scan(&model, "o_n", "2.4.19"), 20_000);
         assert_eq!(scan(&model, "o_n", "2.4.22"), 30_500);
-        model.set("o_n@2.4.20.scan", 40.0).expect("2.4.22 is known as 2.4.20, too");
+        model.set("o_n@2.4.20.scan", 40.0).expect("2.4.22 is also known as 2.4.20");
         assert_eq!(scan(&model, "o_n", "2.4.22"), 40_000);
         assert_eq!(scan(&model, "o_n", "2.4.19"), 20_000);
     }

@@ -57,7 +57,7 @@ pub struct Energy {
     pub wakeups: u64,
 }
 
-/// Records how long and how deeply each CPU sleeps.
+/// Records the duration and the depth of each CPU's sleep.
 #[derive(Clone, Debug)]
 pub struct PowerMeter {
     power: Power,

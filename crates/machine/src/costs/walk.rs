@@ -9,8 +9,8 @@
 //! Stacks lie wherever memory was free, so each task falls into any of these sets with the same
 //! probability. A search visits all tasks in turn, again and again. In a set with more tasks than
 //! ways it finds no task, because each was evicted by those after it (the least recently used line
-//! is evicted). Hence each of n tasks is missed with the probability that at least as many of the n
-//! - 1 others as there are ways fall into its set.
+//! is evicted). Hence each of n tasks is missed with the following probability: at least as many of
+//! the n - 1 others as there are ways fall into its set.
 //!
 //! Not modelled: other data that enters these sets between two searches (it falls into these few
 //! out of thousands), and tasks that another CPU has changed in the meantime.

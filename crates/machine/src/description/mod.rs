@@ -74,7 +74,7 @@ pub struct Sourced {
     pub key: String,
     /// Value in the file's unit.
     pub value: f64,
-    /// Its source; for a calibrated number, the measurements.
+    /// Its source, or for a calibrated number the measurements.
     pub source: String,
     /// Whether it was fitted to measurements. Those measurements then no longer support the model.
     pub calibrated: bool,

@@ -1,4 +1,4 @@
-//! Descriptions of machines: what is read, what is refused, and the messages.
+//! Descriptions of machines: accepted and refused input, and the messages.
 
 use super::*;
 use schedlab_core::topology::LevelKind;

@@ -31,7 +31,7 @@ pub struct World {
     computed: Vec<bool>,
     random: SplitMix64,
     pub killed: Vec<TaskId>,
-    /// Start times of the first tasks; the others start at 0.
+    /// Start times of the first tasks. The others start at 0.
     pub starts_ns: Vec<u64>,
 }
 

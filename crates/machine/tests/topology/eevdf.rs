@@ -16,7 +16,7 @@ fn bound_at_first(tasks: u32, first: impl Fn(u32) -> CpuSet) -> Programs {
     Programs::new((0..tasks).map(program).collect(), Vec::new())
 }
 
-/// Returns how many ms these tasks ran on each node.
+/// Returns the time for which these tasks ran on each node, ms.
 fn by_node(ran: &Ran, machine: &str, tasks: std::ops::RangeInclusive<usize>) -> [u64; 2] {
     let topology = preset(machine);
     let mut nodes = [0; 2];
@@ -104,8 +104,8 @@ fn two_tasks_more_in_a_node_are_let_be() {
         let ran = run(spec, &preset("server-2node"), two, 1000);
         assert_eq!(by_node(&ran, "server-2node", 0..=1)[1], 0, "{spec}");
         let six = bound_at_first(6, |task| CpuSet::only(CpuId(task)));
-        // They are alone on their CPUs, so each is moved only after five failed attempts in a row,
-        // 64 ms apart.
+        // The tasks are alone on their CPUs, so each is moved only after five failed attempts in a
+        // row, 64 ms apart.
         let ran = run(spec, &preset("server-2node"), six, 2000);
         let [first, second] = by_node(&ran, "server-2node", 0..=5);
         assert!(second > 2000 && first > 7000, "{spec}: {first} and {second}");

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 
 pub const MS: u64 = 1_000_000;
 
-/// Operations of a task in order; then it ends.
+/// Operations of a task in order. Then it ends.
 pub type Program = Vec<Op>;
 
 /// Tasks with their programs. Those after the initial ones are forked, in this order.
@@ -67,7 +67,7 @@ impl Ran {
         }
     }
 
-    /// Returns the CPUs on which `task` ran, and for how many ms.
+    /// Returns the CPUs on which `task` ran, and the time on each, ms.
     pub fn of(&self, task: usize) -> Vec<(usize, u64)> {
         let row = self.ns[task].iter().enumerate();
         row.filter(|(_, ns)| **ns > 0).map(|(cpu, ns)| (cpu, ns / MS)).collect()

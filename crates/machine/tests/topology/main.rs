@@ -1,5 +1,5 @@
-//! Schedulers on machines that are not flat: the domains that they build, where they place tasks,
-//! and that they lose none.
+//! Schedulers on machines that are not flat: the domains that they build, the CPUs on which they
+//! place tasks, and checks that they lose none.
 
 mod eevdf;
 mod lab;
@@ -351,7 +351,7 @@ fn random_program(random: &mut SplitMix64, cpus: u32, tasks: u32, me: u32) -> Pr
         });
         program.push(Op::Run { ns });
         program.push(Op::Sleep {
-            // An absolute time: some lie in the past, and then it is no sleep.
+            // An absolute time. Some times lie in the past, and then there is no sleep.
             until_ns: random.below(100 * MS),
             reason: BlockReason::Interruptible,
         });

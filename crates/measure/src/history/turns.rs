@@ -38,7 +38,7 @@ pub struct RunInterval {
     pub task: TaskId,
     /// Start, ns.
     pub start_ns: u64,
-    /// End, ns; later than `start_ns`.
+    /// End, ns, later than `start_ns`.
     pub end_ns: u64,
     /// Time that tasks had the CPU. It is less than the whole if there are gaps between merged
     /// intervals.

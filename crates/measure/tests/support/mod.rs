@@ -57,7 +57,7 @@ impl Workload for Script {
     }
 }
 
-/// All tasks are in one queue. A task that has had a CPU for a tick goes to its end.
+/// All tasks are in one queue. A task that has had a CPU for a tick goes to the end of the queue.
 #[derive(Debug)]
 pub struct OneQueue {
     queue: VecDeque<TaskId>,

@@ -59,7 +59,7 @@ pub struct World {
     /// Structure of the machine. `None`: all CPUs are equally far from each other.
     pub structure: Option<Structure>,
     /// Whether forked tasks inherit their parents' attributes at that time, rather than take the
-    /// attributes of their own program.
+    /// attributes that their own program states.
     pub forks_inherit: bool,
     /// Changes from outside during the run: lines of a timetable.
     pub changes: Vec<String>,

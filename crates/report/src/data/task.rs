@@ -108,6 +108,6 @@ pub struct KeyFigures {
     pub wait_max_ns: u64,
     /// Number of pieces of work done.
     pub jobs: u64,
-    /// Wakeup latencies. Percentiles are `None` for keys without a histogram of their own.
+    /// Wakeup latencies. Percentiles are `None` for keys without their own histogram.
     pub wakeup_latency: Spread,
 }

@@ -139,7 +139,7 @@ pub(super) fn padded(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// Writes phrases in columns of equal width, as many as fit.
+/// Writes phrases in the largest number of columns of equal width that fit.
 pub(super) fn columns(text: &mut String, phrases: &[String], style: Style) {
     const GAP: usize = 3;
     let widest = phrases.iter().map(|phrase| text_width(phrase)).max();

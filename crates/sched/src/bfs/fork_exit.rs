@@ -44,7 +44,7 @@ impl Bfs {
         self.try_preempt(platform, task);
     }
 
-    /// Starts the child of a running task: with the parent's deadline, and half of the rest of the
+    /// Starts the child of a running task: with the parent's deadline, and half the rest of the
     /// parent's slice.
     pub(super) fn start_beside(
         &mut self,

@@ -74,7 +74,7 @@ impl Locality {
     /// Returns the suitability of the idle CPU `to` for a task that last ran on `from`, the smaller
     /// the better: the same core, a shared cache, the same package, another one, another node. A
     /// thread whose core is otherwise busy is worse than any whole core of its node, and better
-    /// than another node. The description leaves open how much worse.
+    /// than another node. The description does not state by how much it is worse.
     pub(super) fn rank(&self, from: CpuId, to: CpuId, idle: &IdleMap) -> u32 {
         const ANOTHER_NODE: u32 = 8;
         const SIBLING_BUSY: u32 = 4;

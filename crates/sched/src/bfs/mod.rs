@@ -289,7 +289,7 @@ impl Bfs {
             if self.queue.qnr() == 0 {
                 // The CPU's copies stay as they are: a task that is alone on the machine keeps the
                 // deadline of the last real switch, however often its own is renewed. (See
-                // `docs/schedulers`.)
+                // `docs/schedulers/bfs.md`.)
                 self.explain_pick(platform, cpu, rules::ALONE);
                 return true;
             }

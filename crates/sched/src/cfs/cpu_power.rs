@@ -15,7 +15,7 @@ use schedlab_core::topology::LevelKind;
 pub struct CpuPower {
     /// By level: the power of each group, at its first CPU.
     power: Vec<Vec<u64>>,
-    /// By level of nodes: the power at boot; empty for other levels.
+    /// By level of nodes: the power at boot. Empty for other levels.
     at_boot: Vec<Vec<u64>>,
     /// By level: number of CPUs whose power is not that of one CPU.
     weak_groups: Vec<u32>,

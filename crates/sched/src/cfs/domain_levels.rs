@@ -11,8 +11,8 @@ pub fn domains(topology: &Topology) -> Domains {
     Domains::by_flags(topology.cpus(), &domain_levels_2_6::levels(topology), false, params)
 }
 
-/// Returns `balance_interval` of a new domain, ms. It is shorter than the interval of a domain of
-/// nodes ever becomes later.
+/// Returns `balance_interval` of a new domain, ms. In a domain of nodes the interval later never
+/// becomes as short again.
 pub(super) const fn first_interval_ms(kind: LevelKind) -> u64 {
     match kind {
         LevelKind::AllNodes => 64,

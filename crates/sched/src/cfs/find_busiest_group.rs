@@ -1,5 +1,5 @@
 //! `find_busiest_group` and `find_busiest_queue`: the CPU from which a balancing pass pulls, and
-//! how much weight.
+//! the weight that it pulls.
 
 use super::Cfs;
 use super::features::Feature;

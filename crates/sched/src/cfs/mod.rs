@@ -9,7 +9,7 @@
 //! would be equal. CFS always runs **the task that is furthest behind**. There are no priorities,
 //! no time slices handed out, and no interactivity heuristics. The remaining questions are
 //!
-//! * how long a task may run before the next one ([`sched_slice`]);
+//! * the time that a task may run before the next one ([`sched_slice`]);
 //! * where new tasks and sleepers, whose vruntime is meaningless, start ([`place`]);
 //! * when a woken task takes the CPU at once ([`preempt`]).
 //!
@@ -62,9 +62,10 @@
 //!
 //! # Cost
 //!
-//! Enqueue, dequeue, put: O(log n) for each level of groups, apart from short moves of memory.
-//! Pick: O(1) and a removal. Tick: O(levels). Balancing: O(CPUs) per pass. Dividing group shares:
-//! O(groups x CPUs), at most every 0.25 ms (times the factor for the number of CPUs) for each CPU.
+//! Enqueue, dequeue and put cost O(log n) for each level of groups, apart from short moves of
+//! memory. A pick costs O(1) and a removal, and a tick O(levels). Balancing costs O(CPUs) per pass.
+//! Dividing group shares costs O(groups x CPUs), at most every 0.25 ms (times the factor for the
+//! number of CPUs) for each CPU.
 
 mod audit;
 pub mod averages;

@@ -72,7 +72,7 @@ pub enum GranRule {
 /// The entities that become buddies, which are picked before the leftmost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Buddies {
-    /// None.
+    /// No buddies.
     None,
     /// The woken entity (`next`) and the running one (`last`), at every wakeup. `next` is
     /// preferred.

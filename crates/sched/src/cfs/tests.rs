@@ -197,7 +197,7 @@ fn a_task_that_leaves_real_time_is_an_ordinary_one_again() {
         let slices = m.slices.iter().filter(|slice| slice.3 == task.0 && slice.1 >= 100 * MS);
         slices.map(|slice| slice.2 - slice.1).sum()
     };
-    // Its real-time run time is not held against it.
+    // Its real-time run time does not count against it.
     assert!(ran(hog).abs_diff(ran(other)) <= 10 * MS, "{} {}", ran(hog), ran(other));
 }
 
@@ -584,7 +584,7 @@ fn an_exec_moves_a_task_away_from_others_but_not_from_an_empty_cpu() {
     m.sched.exec(&mut m.platform, CpuId(0), a);
     m.reschedule();
     assert_eq!(m.current, [Some(a), None]);
-    // Next to another task it leaves for good, and arrives like a sleeper.
+    // Next to another task it leaves permanently, and arrives like a sleeper.
     let mut m = machine_2_6_32(2);
     let on_cpu_0 = TaskAttr { allowed: CpuSet::only(CpuId(0)), ..TaskAttr::default() };
     let pinned = m.start(on_cpu_0, Life::Hog, Parent::External);

@@ -1,4 +1,4 @@
-//! Charging: the running entity pays for its time.
+//! Charging: the running entity is charged for its time.
 
 use super::Cfs;
 use super::ids::CfsRqId;

@@ -151,7 +151,7 @@ fn a_refill_ignores_what_remains() {
     assert!(m.runs(0, 0));
     assert_eq!(m.fire(), Expiry::Nothing);
     assert_eq!(m.may_run_ms(1), 20);
-    // Nor does it find less if the pool was dry.
+    // It also finds no less if the pool was dry.
     assert_eq!(m.fire(), Expiry::Nothing);
     assert!(m.runs(1, 0));
     assert_eq!(m.may_run_ms(1), 20);
@@ -275,7 +275,7 @@ fn the_slack_timer_hands_out_what_is_given_back() {
     };
     let mut m = drawn();
     m.at(10 * MS);
-    // 4 ms in the pool are not more than a slice; 8 are.
+    // 4 ms in the pool are not more than a slice. 8 ms are.
     m.leaves(0);
     assert_eq!(m.due_ms(), [100.0]);
     m.leaves(1);
@@ -340,7 +340,7 @@ fn the_longest_throttled_is_released_first_and_any_can_leave_the_list() {
 
 #[test]
 fn the_last_of_the_pool_goes_to_the_first_in_line() {
-    // A quota of 1 ms; each of three queues owes 0.6 ms.
+    // A quota of 1 ms. Each of three queues owes 0.6 ms.
     let mut m = Accounts::new(BandwidthVersion::V3_2, 3, 1, 0);
     assert!(!m.runs(0, 2 * MS), "the pool's millisecond does not bring it above 0");
     for cpu in 0..3 {

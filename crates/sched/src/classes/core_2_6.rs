@@ -1,4 +1,5 @@
-//! The core of a kernel with scheduling classes: the order of operations, and which class is asked.
+//! The core of a kernel with scheduling classes: the order of operations, and the class that is
+//! asked.
 //!
 //! # `schedule()`
 //!

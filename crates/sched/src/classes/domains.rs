@@ -1,4 +1,4 @@
-//! Scheduling domains: which CPUs are balanced against each other, how often, and how eagerly.
+//! Scheduling domains: the CPUs that are balanced against each other, how often, and how eagerly.
 //!
 //! Each CPU has a list of domains, the smallest first. A domain is a **span** of CPUs, divided into
 //! **groups**: the spans of the level below, or single CPUs at the lowest level. Balancing compares
@@ -412,7 +412,7 @@ impl From<DomainLevel> for Described {
     }
 }
 
-/// [`Dropping::EqualSpans`]: Returns the levels whose spans are larger than all below, as bits.
+/// [`Dropping::EqualSpans`]: returns the levels whose spans are larger than all below, as bits.
 fn growing_spans(levels: &[DomainLevel], cpu: CpuId) -> u32 {
     let (mut present, mut size_below) = (0, 1);
     for (number, level) in levels.iter().enumerate() {
@@ -425,7 +425,7 @@ fn growing_spans(levels: &[DomainLevel], cpu: CpuId) -> u32 {
     present
 }
 
-/// [`Dropping::NoNewFlags`]: Returns the levels at which `cpu` has a domain, as bits.
+/// [`Dropping::NoNewFlags`]: returns the levels at which `cpu` has a domain, as bits.
 fn new_flags(levels: &[DomainLevel], cpu: CpuId, next_stays: bool) -> u32 {
     let Some(lowest) = levels.first() else {
         return 0;

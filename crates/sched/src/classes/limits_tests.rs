@@ -226,7 +226,7 @@ fn a_quota_can_be_changed_and_taken_back_at_any_time() {
         m.run_until(90 * MS);
         m.audit(spec);
         let used = m.ran(&[hog], 10 * MS, 90 * MS);
-        // The millisecond since its last charge, before there was a quota, counts too.
+        // The millisecond since its last charge, before there was a quota, also counts.
         assert!((19 * MS..=20 * MS).contains(&used), "{spec}: {used}");
         m.set_quota(group, None, 100_000, 0).unwrap();
         m.audit(spec);

@@ -389,7 +389,7 @@ pub trait FairClass: Class {
     /// Returns the class's tunables.
     fn tunables(&self, rqs: &Rqs) -> Vec<Tunable>;
 
-    /// Writes a tunable; name and range have been checked.
+    /// Writes a tunable. Its name and range have been checked.
     ///
     /// # Errors
     /// If the kernel refuses the value for another reason.
@@ -405,7 +405,7 @@ pub trait FairClass: Class {
         &[]
     }
 
-    /// Adds the candidates from which the class would choose on `cpu` now; see
+    /// Adds the candidates from which the class would choose on `cpu` now. See
     /// [`Inspect::candidates`](schedlab_core::Inspect::candidates).
     fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {}
 

@@ -60,7 +60,7 @@ impl ClassId {
     }
 }
 
-/// Returns the kernel's internal priority; smaller is more urgent: -1 deadline, 0..=98 real-time,
+/// Returns the kernel's internal priority. Smaller is more urgent: -1 deadline, 0..=98 real-time,
 /// 100..=139 fair, 140 idle threads.
 pub const fn prio_of(attr: &SchedAttr) -> i16 {
     match attr.policy {

@@ -13,10 +13,10 @@
 //!
 //! # Cost
 //!
-//! Reading the least: nothing. Removing it: O(1). Insertion and removal elsewhere: a binary search,
-//! and a move of at most one block (1 KiB). At most once in `BLOCK` / 2 insertions a block is
-//! split. A split moves up to half of the entries in the list of blocks, or none if the block is at
-//! either end.
+//! Reading the least element costs nothing, and removing it O(1). Insertion and removal elsewhere
+//! cost a binary search, and a move of at most one block (1 KiB). At most once in `BLOCK` / 2
+//! insertions a block is split. A split moves up to half of the entries in the list of blocks, or
+//! none if the block is at either end.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -240,8 +240,8 @@ mod tests {
     use crate::random::Random;
     use alloc::collections::BTreeSet;
 
-    /// Compares it with a `BTreeSet` while both grow to thousands of numbers, shrink to a few, and
-    /// so on. The numbers are even and start at `base`.
+    /// Compares the set with a `BTreeSet` while both grow to thousands of numbers, shrink to a few,
+    /// and so on. The numbers are even and start at `base`.
     fn agrees_with_a_set(base: u128, spread: u64) {
         let mut random = Random(1);
         let mut sorted = Sorted::new();

@@ -1,5 +1,5 @@
-//! Real-time tasks under the kernels of 5.x and 6.x: where they start and wake, and where they are
-//! pushed to.
+//! Real-time tasks under the kernels of 5.x and 6.x: the CPUs on which they start and wake, and to
+//! which they are pushed.
 
 use super::rt;
 use super::testing::{Bench, Life, MS};
@@ -51,7 +51,7 @@ fn a_real_time_child_starts_where_it_may_run() {
     assert_eq!(m.current[1], Some(child));
 }
 
-/// A task of priority 10 wakes on CPU 0, where another task runs; CPU 1 is idle.
+/// A task of priority 10 wakes on CPU 0, where another task runs. CPU 1 is idle.
 #[test]
 fn a_woken_task_stays_only_over_a_lesser_one() {
     use rt::rules::{RT_LOWEST_CPU, RT_TASK_CPU};
@@ -115,9 +115,9 @@ fn a_cpu_idles_when_nobody_is_held_back_any_more() {
 }
 
 /// The limit's periods begin again with the first real-time task after a pause in which the timer
-/// has stopped. It stops when it finds that no real-time task has run and none waits. From 5.5 s on
-/// there are 950 ms until the hog is throttled at 6.45 s. (Counted from the first task it could
-/// have the rest of a period and the next.)
+/// has stopped. The timer stops when it finds that no real-time task has run and none waits. From
+/// 5.5 s on there are 950 ms until the hog is throttled at 6.45 s. (Counted from the first task it
+/// could have the rest of a period and the next.)
 #[test]
 fn periods_begin_anew_after_a_pause() {
     // The task before the pause has run for 10 ms, or was killed before it could run.

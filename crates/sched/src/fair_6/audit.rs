@@ -51,8 +51,7 @@ impl<R: PickRule> Fair<R> {
         if load != queue.load {
             return Err("its load is not the sum of the weights of the queued entities".into());
         }
-        if let Some(e) =
-            all().find(|&e| !is_account && (self.tree_of(e) != q || !self.se[e].on_rq))
+        if let Some(e) = all().find(|&e| !is_account && (self.tree_of(e) != q || !self.se[e].on_rq))
         {
             return Err(alloc::format!("{e:?} is recorded on another queue"));
         }

@@ -84,19 +84,17 @@ impl CfsRq {
         avg.load_avg = avg.load_avg.saturating_sub(load_avg);
         avg.load_sum = match sums {
             Sums::FollowAverages => avg.load_avg * divider,
-            _ => {
-                sums.lowered(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg)
-            }
+            _ => sums.lowered(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg),
         };
         avg.util_avg = avg.util_avg.saturating_sub(util_avg);
-        avg.util_sum =
-            sums.lowered(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg) as u32;
+        avg.util_sum = sums
+            .lowered(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg)
+            as u32;
         avg.runnable_avg = avg.runnable_avg.saturating_sub(runnable_avg);
         avg.runnable_sum = match sums {
             Sums::FollowAverages => avg.runnable_avg * divider,
-            _ => {
-                sums.lowered(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg)
-            }
+            _ => sums
+                .lowered(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg),
         };
     }
 
@@ -117,8 +115,7 @@ impl CfsRq {
         let util_sum = queue.util_sum.wrapping_add(avg.util_sum);
         queue.util_sum = sums.raised(u64::from(util_sum), queue.util_avg) as u32;
         queue.runnable_avg += avg.runnable_avg;
-        queue.runnable_sum =
-            sums.raised(queue.runnable_sum + avg.runnable_sum, queue.runnable_avg);
+        queue.runnable_sum = sums.raised(queue.runnable_sum + avg.runnable_sum, queue.runnable_avg);
         self.pending.add(avg.load_sum as i64);
     }
 
@@ -137,11 +134,13 @@ impl CfsRq {
             }
             _ => {
                 let util_sum = u64::from(queue.util_sum.saturating_sub(avg.util_sum));
-                queue.load_sum =
-                    sums.lowered(queue.load_sum.saturating_sub(weight * avg.load_sum), queue.load_avg);
+                queue.load_sum = sums
+                    .lowered(queue.load_sum.saturating_sub(weight * avg.load_sum), queue.load_avg);
                 queue.util_sum = sums.lowered(util_sum, queue.util_avg) as u32;
-                queue.runnable_sum =
-                    sums.lowered(queue.runnable_sum.saturating_sub(avg.runnable_sum), queue.runnable_avg);
+                queue.runnable_sum = sums.lowered(
+                    queue.runnable_sum.saturating_sub(avg.runnable_sum),
+                    queue.runnable_avg,
+                );
             }
         }
         self.pending.add(-(avg.load_sum as i64));
@@ -161,9 +160,7 @@ impl CfsRq {
         queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
         queue.load_sum = match sums {
             Sums::FollowAverages => queue.load_avg * avg.divider(),
-            _ => {
-                sums.lowered(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg)
-            }
+            _ => sums.lowered(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg),
         };
         avg.load_avg = new * avg.load_sum / avg.divider();
         queue.load_avg += avg.load_avg;

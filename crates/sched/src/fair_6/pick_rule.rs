@@ -167,12 +167,7 @@ pub trait PickRule: RuleState {
     fn left(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, how: DequeueFlags);
 
     /// `e`, which sleeps but is still queued, is woken.
-    fn requeue_delayed(
-        fair: &mut Fair<Self>,
-        rqs: &mut Rqs,
-        platform: &mut Platform,
-        e: EntityId,
-    );
+    fn requeue_delayed(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, e: EntityId);
 
     /// `reweight_entity`: gives `e` the stored weight `weight`. `inverse` comes from the table for
     /// tasks and is computed for groups.

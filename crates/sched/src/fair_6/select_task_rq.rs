@@ -190,7 +190,8 @@ impl<R: PickRule> Fair<R> {
         if self.is_free(rqs, task, target) {
             return (target, by);
         }
-        if prev != target && self.caches.share_cache(prev, target) && self.is_free(rqs, task, prev) {
+        if prev != target && self.caches.share_cache(prev, target) && self.is_free(rqs, task, prev)
+        {
             return (prev, rules::PREV_CPU);
         }
         let e = self.se_of(task);

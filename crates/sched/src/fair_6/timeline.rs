@@ -152,7 +152,9 @@ impl<const BY_DEADLINE: bool> RowsMut<EntityId> for ViewMut<'_, BY_DEADLINE> {
     /// With equal slices only the other minimum can change, and only if it was that of `old`.
     #[inline]
     fn recompute_without(&mut self, e: EntityId, old: EntityId) -> bool {
-        if self.order.uniform_slices && other_of::<BY_DEADLINE>(&self.se[old]) != self.se[e].min_other {
+        if self.order.uniform_slices
+            && other_of::<BY_DEADLINE>(&self.se[old]) != self.se[e].min_other
+        {
             return false;
         }
         self.recompute(e)
@@ -204,15 +206,9 @@ pub fn remove(root: &mut Root<EntityId>, se: &mut Entities, order: Order, e: Ent
 /// Updates the tree after the slice of `e`, which waits in it, has changed.
 pub fn slice_changed(se: &mut Entities, order: Order, e: EntityId) {
     if order.by_deadline {
-        rbtree::recompute_upward(
-            &mut ViewMut::<true> { se, order },
-            Some(e),
-        );
+        rbtree::recompute_upward(&mut ViewMut::<true> { se, order }, Some(e));
     } else {
-        rbtree::recompute_upward(
-            &mut ViewMut::<false> { se, order },
-            Some(e),
-        );
+        rbtree::recompute_upward(&mut ViewMut::<false> { se, order }, Some(e));
     }
 }
 
@@ -368,7 +364,8 @@ mod tests {
 
     const BY_DEADLINE: Order =
         Order { by_deadline: true, exact_slices: false, uniform_slices: false, max_slices: false };
-    const EXACT: Order = Order { by_deadline: true, exact_slices: true, uniform_slices: false, max_slices: true };
+    const EXACT: Order =
+        Order { by_deadline: true, exact_slices: true, uniform_slices: false, max_slices: true };
     const BY_VRUNTIME: Order =
         Order { by_deadline: false, exact_slices: false, uniform_slices: false, max_slices: false };
 

@@ -1,4 +1,4 @@
-//! The interactivity estimator: one number, `sleep_avg`, for how much a task sleeps.
+//! The interactivity estimator: one number, `sleep_avg`, for the amount that a task sleeps.
 //!
 //! Sleep raises it, running lowers it, and a tenth of its range is one step of priority. This file
 //! contains all rules by which the scheduler classifies tasks as interactive.

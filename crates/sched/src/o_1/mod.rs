@@ -21,8 +21,8 @@
 //!
 //! # Cost
 //!
-//! Wakeup, tick, pick, block: the same few steps for one task as for a hundred thousand. Balancing:
-//! a look at all CPUs, and at worst at every task of the longest queue.
+//! Wakeup, tick, pick and block take the same few steps for one task as for a hundred thousand.
+//! Balancing looks at all CPUs, and at worst at every task of the longest queue.
 //!
 //! # Where to read on
 //!
@@ -304,9 +304,9 @@ impl Inspect for O1 {
 
     /// Returns few guarantees: see the fields' comments.
     fn promises(&self, load: &Load) -> Promises {
-        // A CPU-bound task loses its interactive status for good once it has used up its estimate,
-        // at 1 ns per ns in 2.6.0, and down to 1/10 of that in 2.6.22. After that each round gives
-        // each CPU-bound task one slice.
+        // A CPU-bound task permanently loses its interactive status once it has used up its
+        // estimate, at 1 ns per ns in 2.6.0, and down to 1/10 of that in 2.6.22. After that each
+        // round gives each CPU-bound task one slice.
         let slice = self.params.slice_at_nice(load.nice_min);
         let privilege = if !self.params.can_be_interactive(load.nice_min) {
             0

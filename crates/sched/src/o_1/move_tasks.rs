@@ -1,5 +1,6 @@
-//! 2.6.22: which tasks move when CPUs are balanced by weight.
-//! ([`crate::classes::load_balance_2_6_22`] decides when, from where and how much.)
+//! 2.6.22: the choice of the tasks that move when CPUs are balanced by weight.
+//! ([`crate::classes::load_balance_2_6_22`] decides when they move, from which CPU, and how much
+//! load.)
 //!
 //! The differences from 2.6.0: tasks count according to their slices (nice 19 has weight 6, nice 0
 //! has 128). A queue's load is an average over some ticks. A task that could not be moved for too

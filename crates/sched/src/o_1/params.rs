@@ -162,8 +162,8 @@ impl Params {
     }
 
     /// Returns `TIMESLICE_GRANULARITY`, jiffies: the time for which interactive tasks of equal
-    /// priority run at a stretch. The more interactive the task, the shorter; the more CPUs, the
-    /// longer.
+    /// priority run at a stretch. The more interactive the task, the shorter the time. The more
+    /// CPUs, the longer it is.
     #[inline]
     pub(super) fn timeslice_granularity(&self, p: &Task, cpus: u32) -> u32 {
         let steps = MAX_BONUS.saturating_sub(self.bonus(p.sleep_avg)).max(1) - 1;

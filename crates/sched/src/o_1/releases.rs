@@ -50,7 +50,7 @@ pub static ENTRY: Entry = Entry {
 pub enum Slices {
     /// 10 to 200 ms, evenly spread over the nice values.
     Linear,
-    /// 5 to 100 ms above nice 0; below, four times the step, up to 800 ms.
+    /// 5 to 100 ms above nice 0. Below nice 0 it is four times the step, up to 800 ms.
     FourTimesBelowZero,
 }
 

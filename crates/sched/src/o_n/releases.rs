@@ -83,8 +83,8 @@ pub struct Version {
     /// Goodness of a task that has just yielded. With 0 the task counts when the end of an epoch is
     /// determined. With -1 it does not.
     pub yielded_goodness: i32,
-    /// The counter that a tick must leave for the running task to continue. With 0, n ticks last n
-    /// + 1.
+    /// The counter that a tick must leave for the running task to continue. With 0, n ticks last
+    /// for n + 1 ticks.
     pub least_counter: i32,
     /// Whether the tick asks a FIFO task without ticks to reschedule (it is normally picked again).
     pub tick_asks_fifo: bool,

@@ -306,8 +306,8 @@ fn an_idle_cpu_keeps_the_address_space_of_the_task_before() {
         bench.settle();
         bench.block(A);
         bench.settle();
-        // While A sleeps the CPU is idle. Then A comes back at the same time as B, which is before
-        // it in the list.
+        // While A sleeps the CPU is idle. Then A returns at the same time as B, which is before A
+        // in the list.
         bench.wake(A);
         bench.start(SchedAttr::nice(0));
         bench.settle();
@@ -590,8 +590,8 @@ fn epochs_of_one_cpu_can_starve_a_task_that_is_bound_to_another() {
 fn promises_of_one_cpu() {
     let load = Load { tasks: 3, cpus: 1, nice_max: 0, nice_min: 0 };
     let promises = waiting(V2_4, &[0, 0]).sched.promises(&load);
-    // A parent may hold 20 ticks after a child's death, plus one as a margin; three tasks, twice;
-    // and the current tick.
+    // A parent may hold 20 ticks after a child's death, plus one as a margin. This counts for three
+    // tasks, twice, and the current tick is added.
     assert_eq!(promises.wait_ns, Some((2 * 3 * 21 + 1) * TICK_NS));
     assert_eq!(promises.idle_beside_waiting_ns, Some(0));
 }

@@ -63,8 +63,8 @@ impl OrderN {
     }
 
     /// Finds a CPU for `p`, which waits in the runqueue, and asks it to reschedule. At most one CPU
-    /// is asked, and `p` is not bound to it: the first CPU that walks the runqueue may take it.
-    /// O(CPUs).
+    /// is asked, and `p` is not bound to it: the first CPU that walks the runqueue may take it. The
+    /// cost is O(CPUs).
     ///
     /// The order is: the CPU on which `p` ran last, if that is idle, else the CPU that has been
     /// idle longest, else the CPU whose current task is most inferior to `p`, else none.

@@ -17,7 +17,8 @@
 //!
 //! # Cost
 //!
-//! Each `schedule` looks at all tasks, not only the runnable ones: O(tasks). Wakeup and tick: O(1).
+//! Each `schedule` looks at all tasks, not only the runnable ones, which costs O(tasks). Wakeup and
+//! tick cost O(1).
 //!
 //! # Releases
 //!
@@ -67,8 +68,8 @@ pub struct RoundRobin {
     version: Version,
     /// All tasks that have ever existed, by number.
     tasks: TaskTable<Task>,
-    /// All existing tasks, oldest first. (In the kernel a doubly linked ring headed by the idle
-    /// task.)
+    /// All existing tasks, oldest first. (In the kernel they form a doubly linked ring headed by
+    /// the idle task.)
     ring: Vec<TaskId>,
     /// The running task; `None` is the idle task.
     current: Option<TaskId>,
@@ -181,8 +182,8 @@ impl Scheduler for RoundRobin {
         let counter = &mut self.tasks[current].counter;
         *counter = (*counter - 1).max(0);
         // 1.2's tick itself requests a reschedule only when the counter would fall below 0. But the
-        // return to user mode, which follows each tick, calls schedule() for a counter of 0 in both
-        // releases.
+        // return to user mode, which follows each tick, calls `schedule()` for a counter of 0 in
+        // both releases.
         if *counter == 0 {
             platform.resched(CPU);
         }

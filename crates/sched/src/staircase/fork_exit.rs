@@ -34,7 +34,7 @@ impl Staircase {
         platform.resched(cpu);
     }
 
-    /// Starts the child of a running task: at its parent's place, with half of the rest of the
+    /// Starts the child of a running task: at its parent's place, with half the rest of the
     /// parent's slice.
     pub(super) fn start_beside(
         &mut self,

@@ -28,9 +28,9 @@
 //!
 //! # Cost
 //!
-//! Pick, wakeup, tick: O(1), by bitmaps and lists. A step down looks at 40 levels at most. A
-//! rotation ends in O(1) by swapping two arrays. Balancing is as in 2.6.22: O(CPUs) to find the
-//! busiest, then O(tasks examined).
+//! Pick, wakeup and tick cost O(1), by bitmaps and lists. A step down looks at no more than 40
+//! levels. A rotation ends in O(1) by swapping two arrays. Balancing is as in 2.6.22: O(CPUs) to
+//! find the busiest, then O(tasks examined).
 //!
 //! # Where to look
 //!
@@ -291,8 +291,8 @@ impl Staircase {
     // Running.
 
     /// `update_cpu_clock`: charges the time that the running task has run to its slot. Fractions of
-    /// a microsecond are lost. An impossible time is charged as a tick (at a tick) or a microsecond
-    /// (at a reschedule: so a reschedule in the nanosecond of a tick costs 1 µs).
+    /// a microsecond are lost. An impossible time is charged as a tick at a tick, or as a
+    /// microsecond at a reschedule. So a reschedule in the nanosecond of a tick costs 1 µs.
     fn update_cpu_clock(&mut self, now_ns: u64, cpu: CpuId, from_tick: bool) {
         let rq = &mut self.cpus[cpu.index()];
         rq.most_recent_timestamp = now_ns;
@@ -544,7 +544,7 @@ impl Scheduler for Staircase {
         });
         // A pulled task may have requested this same reschedule.
         platform.clear_resched(cpu);
-        // Charged only now, so the charge does not affect the pick.
+        // The task is charged only now, so the charge does not affect the pick.
         self.update_cpu_clock(now_ns, cpu, false);
         if next != prev {
             if let Some(p) = next {
@@ -694,13 +694,14 @@ impl Inspect for Staircase {
             return Promises { real_time_first: true, ..Promises::default() };
         }
         // The time that one task can run in a rotation: a quota for each level that it may use, and
-        // one more because the best one is used twice. Each may end a tick late.
+        // one more because the best one is used twice. Each quota may end a tick late.
         let quota_us = task::quota_us(self.edition, load.nice_min, self.rr_interval) as u64;
         let rotation_ns = 41 * (quota_us * 1000 + self.tick_ns as u64);
         Promises {
             idle_beside_waiting_ns: Some(0),
-            // At worst all others have all of this rotation before it, and all of the next. (This
-            // assumes no new tasks: they would bring new staircases into the old rotation.)
+            // At worst, all others use the whole of this rotation, and the whole of the next,
+            // before it runs. (This assumes no new tasks: they would bring new staircases into the
+            // old rotation.)
             wait_ns: Some(2 * u64::from(load.tasks) * rotation_ns),
             // CPU-bound tasks of one nice level have the same staircase. With several levels, the
             // better ones end the others' rotation early.

@@ -1,5 +1,6 @@
-//! Which tasks move when CPUs are balanced. ([`crate::classes::load_balance_2_6_22`] decides when,
-//! from where and how much.)
+//! The choice of the tasks that move when CPUs are balanced.
+//! ([`crate::classes::load_balance_2_6_22`] decides when they move, from which CPU, and how much
+//! load.)
 
 use super::prio_array::{self, PrioArray};
 use super::task::Pid;
@@ -11,7 +12,7 @@ use schedlab_core::{CpuId, Platform, Question, Rule};
 /// `move_tasks`.)
 const IDLE_TASK_PRIO: u8 = 120;
 
-/// The state of one call of `move_tasks`: how much may still move, and what has been found.
+/// The state of one call of `move_tasks`: the load that may still move, and the results so far.
 struct Move {
     /// The rule by which tasks are moved.
     why: Rule,
@@ -23,8 +24,8 @@ struct Move {
     pulled: u32,
     /// No examined task may run on `to`.
     pinned: bool,
-    /// The best level on either side. A task that is too heavy may move all the same if it is
-    /// better than all tasks of `to`.
+    /// The best level on either side. A task that is too heavy may still move if it is better than
+    /// all tasks of `to`.
     to_best: u8,
     from_best: u8,
     /// Whether one task of the source's best level stays there.
@@ -179,7 +180,7 @@ impl Balanced for Staircase {
         };
         let active = source.active;
         // First the tasks that wait for the next rotation, because they are the least likely to be
-        // cache hot.
+        // cache-hot.
         let _ = self.move_from_array(platform, &mut go, active ^ 1, 100)
             || self.move_from_array(platform, &mut go, active, 0);
         Moved { tasks: go.pulled, all_pinned: go.pinned }

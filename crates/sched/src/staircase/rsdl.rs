@@ -90,7 +90,8 @@ impl Staircase {
         }
     }
 
-    /// Moves all tasks at `level` down a level, in order; from the last level to the expired array.
+    /// Moves all tasks at `level` down a level, in order. From the last level they move to the
+    /// expired array.
     fn minor_rotation(&mut self, cpu: CpuId, level: u8) {
         let mut at = self.cpus[cpu.index()].active_mut().head(level);
         while let Some(p) = at {

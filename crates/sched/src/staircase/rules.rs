@@ -12,7 +12,7 @@ define_rules! {
     /// All rules.
     pub(super) static RULES {
         1 REAL_TIME Pick "real_time":
-            "The head of the best real-time level runs. The migration thread is there, too.";
+            "The head of the best real-time level runs. The migration thread is also there.";
         2 BEST_SLOT Pick "best_slot":
             "The head of the best level of the active array that has a slot left runs.";
         3 MAJOR_ROTATION Pick "major_rotation":

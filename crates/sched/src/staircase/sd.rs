@@ -1,4 +1,4 @@
-//! SD's staircase: which slots a nice level may use, and where a task moves.
+//! SD's staircase: the slots that a nice level may use, and the level to which a task moves.
 //!
 //! Every nice level may use some of the 40 levels, spread evenly: nice -20 all of them, nice 0
 //! every second, nice 10 every fourth, nice 19 only the last. That is the **matrix**. A task takes
@@ -162,7 +162,7 @@ impl Staircase {
             own_level
         };
         if static_prio > best {
-            // But never above the level that better nice levels have reached.
+            // It may never begin above the level that better nice levels have reached.
             for reached in &mut rq.prio_level[usize::from(best - 100)..=u] {
                 if *reached == UNSET {
                     *reached = 100;

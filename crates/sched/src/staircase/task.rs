@@ -13,7 +13,7 @@ define_index! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ArrayRef {
     pub(super) cpu: CpuId,
-    /// 0 or 1. Which of them is active changes with each major rotation.
+    /// 0 or 1. The active one changes with each major rotation.
     pub(super) object: u8,
 }
 
@@ -43,8 +43,8 @@ pub(super) struct Task {
     pub(super) policy: Policy,
     /// `TASK_RUNNING`.
     pub(super) runnable: bool,
-    /// Whether it is in `array`. So is the running task, and one that has just blocked, until its
-    /// CPU reschedules.
+    /// Whether it is in `array`. The running task is in it as well, and so is a task that has just
+    /// blocked, until its CPU reschedules.
     pub(super) queued: bool,
     /// Asleep in `TASK_UNINTERRUPTIBLE`.
     pub(super) uninterruptible: bool,

@@ -234,7 +234,7 @@ fn a_synchronous_wakeup_on_the_own_cpu_interrupts_nobody() {
 
 #[test]
 fn a_task_may_come_to_its_waker() {
-    // CPU 0: task 0 alone. CPU 1: task 1 asleep, task 3 running; task 2 with task 0.
+    // CPU 0: task 0 alone. CPU 1: task 1 asleep, task 3 running. Task 2 is with task 0.
     for (averaged, woken_on) in [(0, CPU1), (9600, CPU0)] {
         let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, NICE0]);
         assert_eq!(sched.cpu_of(TaskId(1)), CPU1);
@@ -285,7 +285,7 @@ fn a_cpu_that_becomes_idle_takes_a_waiting_task() {
     let light = SchedAttr { policy: Policy::Idle, ..SchedAttr::nice(19) };
     let (mut sched, mut platform) = machine(Edition::Sd, 2, &[NICE0, light, NICE0]);
     sched.set_tunable(&mut platform, "cache_hot_time_ns", 0).unwrap();
-    // Until the load averages include the two CPU-bound tasks of CPU 0.
+    // This waits until the load averages include the two CPU-bound tasks of CPU 0.
     for ms in 1..=20 {
         tick(&mut sched, &mut platform, ms);
     }

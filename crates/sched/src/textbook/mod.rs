@@ -24,7 +24,7 @@
 //!
 //! # Sources
 //!
-//! Silberschatz et al. and Stallings for the policies. Where the books leave a choice (the
+//! The policies follow Silberschatz et al. and Stallings. Where the books leave a choice (the
 //! behaviour of several CPUs, which task loses a tie) it was made here, and
 //! `docs/schedulers/textbook.md` documents the choice.
 
@@ -51,7 +51,7 @@ use schedlab_core::{
 };
 
 /// The classes of a multilevel queue, best first. Under all other policies every task is of the
-/// first.
+/// first class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Class {
     /// `SCHED_OTHER`.
@@ -105,7 +105,7 @@ struct Task {
     /// When it joined the ready queue, as a running number.
     joined: u64,
     /// Time since which it has been ready, or running without having been dispatched, or at which
-    /// it last left a CPU; ns.
+    /// it last left a CPU, ns.
     ready_since_ns: u64,
     /// Length of the burst as announced ([`Clairvoyant::next_burst`]), ns.
     burst_ns: u64,
@@ -116,7 +116,7 @@ struct Task {
     /// CPU time used since it was dispatched, ns.
     ran_ns: u64,
     /// Time up to which `used_ns`, `ran_ns`, `quantum_left_ns` and `allotment_left_ns` are current,
-    /// while it runs; ns.
+    /// while it runs, ns.
     charged_ns: u64,
     /// The rest of the quantum, ns.
     quantum_left_ns: u64,
@@ -297,8 +297,8 @@ impl Textbook {
         None
     }
 
-    /// For orders that change with time: whether the waiting task `a` comes before the waiting task
-    /// `b`.
+    /// Whether the waiting task `a` comes before the waiting task `b`, for orders that change with
+    /// time.
     fn is_before(&self, a: TaskId, b: TaskId, now_ns: u64) -> bool {
         let (x, y) = (&self.tasks[a], &self.tasks[b]);
         if self.rules.order_by == OrderBy::ResponseRatio {
@@ -440,7 +440,7 @@ impl Textbook {
         t.allotment_left_ns = t.allotment_left_ns.saturating_sub(ran_ns);
     }
 
-    /// Returns the quantum that `task` gets when it next joins, ns; or [`NO_QUANTUM`].
+    /// Returns the quantum that `task` gets when it next joins, ns, or [`NO_QUANTUM`].
     fn full_quantum_ns(&self, task: TaskId) -> u64 {
         let t = &self.tasks[task];
         let quantum_ns = self.tunables.quantum_ns;
@@ -615,7 +615,7 @@ impl Scheduler for Textbook {
         self.unqueue(task);
         self.burst_ended(task);
         self.tasks[task].state = State::Asleep;
-        // A burst that ends exactly when its quantum does has ended. The quantum has not.
+        // A burst that ends at the same time as its quantum counts as ended. The quantum does not.
         self.arm_quantum(platform, cpu, None);
     }
 

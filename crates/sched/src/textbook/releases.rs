@@ -16,7 +16,7 @@ pub enum OrderBy {
     Remaining,
     /// (waited + burst) / burst, largest first.
     ResponseRatio,
-    /// Priority (nice + 20; smaller is better), improved by aging.
+    /// Priority (nice + 20, where smaller is better), improved by aging.
     Priority,
     /// Level of feedback.
     Level,
@@ -29,14 +29,14 @@ pub enum OrderBy {
 pub enum Feedback {
     /// No effect.
     None,
-    /// One level down when a slice is used up, one up for a burst that ends before. Slices double
-    /// from level to level.
+    /// One level down when a slice is used up, and one level up for a burst that ends before that.
+    /// Slices double from level to level.
     Doubling,
     /// One level down when the allotment is used up, over any number of turns. At intervals all
     /// tasks return to the top.
     Teaching,
-    /// One level down when a slice is used up while another task is ready; never up. Slices double
-    /// (Stallings's FB(2^i)).
+    /// One level down when a slice is used up while another task is ready, and never up. Slices
+    /// double (Stallings's FB(2^i)).
     Stallings,
     /// Like [`Stallings`](Feedback::Stallings), with equal slices at all levels (Stallings's
     /// FB(1)).
@@ -95,7 +95,7 @@ pub const SJF_RULES: Rules = by(OrderBy::Burst, false, false);
 pub const SRTF_RULES: Rules = by(OrderBy::Remaining, true, false);
 /// Highest response ratio next.
 pub const HRRN_RULES: Rules = by(OrderBy::ResponseRatio, false, false);
-/// Priority; the running task is never preempted.
+/// Priority. The running task is never preempted.
 pub const PRIORITY_RULES: Rules = by(OrderBy::Priority, false, false);
 /// Priority, preemptive.
 pub const PRIORITY_PREEMPTIVE_RULES: Rules = by(OrderBy::Priority, true, false);

@@ -199,7 +199,7 @@ mod tests {
             let (next, rule, _) = pick(&mut sched, &mut platform);
             assert_eq!((next, rule), expected);
         }
-        // A burst without an end is last, and comes after one that has merely half of that length.
+        // A burst without an end is last, and comes after a burst of merely half that length.
         for (task, burst_ns) in [(3, u64::MAX), (4, u64::MAX / 2)] {
             sched.next_burst(TaskId(task), burst_ns);
             sched.fork(&mut platform, TaskId(task), &TaskAttr::default(), Parent::External);

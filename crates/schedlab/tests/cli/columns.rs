@@ -1,5 +1,5 @@
-//! Columns of `schedlab run`: settings, repetitions, baselines, and which are shown where. As users
-//! type it.
+//! Columns of `schedlab run`, as users type it: settings, repetitions, baselines, and which are
+//! shown where.
 
 use crate::support::{Scratch, command, ran, schedlab};
 use serde_json::Value;

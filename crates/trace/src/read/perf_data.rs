@@ -593,7 +593,7 @@ impl PerfData {
     }
 }
 
-/// Reads as much as there is, and returns how much.
+/// Reads the available bytes, and returns their number.
 fn read_up_to(input: &mut impl Read, buffer: &mut [u8]) -> usize {
     let mut filled = 0;
     while filled < buffer.len() {

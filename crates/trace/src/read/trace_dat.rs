@@ -111,7 +111,7 @@ fn length(input: &mut dyn ReadSeek) -> u64 {
     input.seek(SeekFrom::End(0)).unwrap_or(0)
 }
 
-/// Reads `size` bytes, or as many as there are.
+/// Reads `size` bytes, or fewer if the file ends.
 fn bytes_at(input: &mut dyn ReadSeek, at: u64, size: u64) -> Vec<u8> {
     let mut bytes = vec![];
     if input.seek(SeekFrom::Start(at)).is_ok() {

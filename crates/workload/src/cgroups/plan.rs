@@ -37,7 +37,7 @@ pub struct Group {
     /// Its limit, checked: the quota is 1000 to 2^44 - 1 us, and the burst at most the quota.
     pub quota: Quota,
     /// CPUs that its tasks may use: those of its own CPUs that its parent also has, or the parent's
-    /// CPUs if that leaves none. Not empty.
+    /// CPUs if that leaves none. The set is not empty.
     pub cpuset: CpuSet,
     /// CPUs that were written to it. `None`: its parent's.
     pub own_cpus: Option<CpuSet>,
@@ -287,8 +287,8 @@ fn is_v1(written: Option<Written<'_>>) -> bool {
     written.is_some_and(|written| written.setting.version == Some(Version::V1))
 }
 
-/// Sets whether a group is idle. An idle group loses its weight, and gets the default one when it
-/// no longer is.
+/// Sets whether a group is idle. An idle group loses its weight. When it is no longer idle, it gets
+/// the default weight.
 fn set_idle(group: &mut Group, idle: bool) {
     if group.idle != idle {
         group.idle = idle;

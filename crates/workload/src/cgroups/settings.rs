@@ -71,8 +71,8 @@ impl GroupSettings {
         settings
     }
 
-    /// Whether a group, for example `/tg1/tg11`, or a descendant of it is named here. The root
-    /// always is.
+    /// Whether a group, for example `/tg1/tg11`, or a descendant of it is named here. The root is
+    /// always named.
     pub fn names(&self, path: &str) -> bool {
         path.is_empty()
             || self.entries.iter().any(|entry| {

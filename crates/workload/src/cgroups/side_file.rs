@@ -56,7 +56,7 @@ enum Form {
 impl Form {
     fn of(text: &str) -> Form {
         let text = text.trim_start_matches('\u{feff}');
-        // A `/` begins a path in one format and a comment in the other; `//` and `/*` are not
+        // A `/` begins a path in one format and a comment in the other. `//` and `/*` are not
         // paths.
         if ["{", "//", "/*"].iter().any(|sign| text.trim_start().starts_with(sign)) {
             return Form::Json;

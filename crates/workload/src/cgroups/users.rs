@@ -49,7 +49,7 @@ struct Name {
 /// A user with a number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct User {
-    /// Name; if only a number was given, that.
+    /// Name, or the number if only that was given.
     pub name: String,
     /// Number.
     pub uid: u32,

@@ -28,7 +28,7 @@ pub const fn weight_of_shares(shares: u64) -> u64 {
 }
 
 /// Returns the shares after writing `nice` to `cpu.weight.nice`: the weight of a task at that nice
-/// value; `None` outside -20 to 19.
+/// value, or `None` outside -20 to 19.
 pub fn shares_of_nice(nice: i64) -> Option<u64> {
     let place = usize::try_from(nice.checked_add(20)?).ok()?;
     NICE_WEIGHTS.get(place).copied()
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(weight_of_shares(u64::MAX), 10_000);
     }
 
-    /// Written to and read from a running kernel.
+    /// The values were written to and read from a running kernel.
     #[test]
     fn nice_to_weight() {
         let read = [
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(shares_of_nice(i64::MIN), None);
     }
 
-    /// Written to and read from a running kernel.
+    /// The values were written to and read from a running kernel.
     #[test]
     fn weight_to_nice() {
         let table = [

@@ -18,7 +18,7 @@ use schedlab_machine::order::SplitMix64;
 /// Limits of a random workload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Number of CPUs; more than one allows affinity.
+    /// Number of CPUs. More than one allows affinity.
     pub cpus: u32,
     /// Policies that may occur. If [`Policy::Other`] is not among them, the first is the default
     /// policy.
@@ -360,7 +360,7 @@ impl World<'_> {
         properties
     }
 
-    /// Returns what a phase changes. Policies stay, so that a priority fits.
+    /// Returns the properties that a phase changes. Policies stay, so that a priority fits.
     fn phase_properties(&mut self) -> Properties {
         let mut properties = Properties::default();
         if self.once_in(4) && self.limits.policies.contains(&Policy::Other) {

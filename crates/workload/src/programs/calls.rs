@@ -1,7 +1,7 @@
 //! Costs of calls. All times come from [`CallCosts`](schedlab_machine::costs::CallCosts).
 //!
 //! A call that wakes others, or forks, spends its cost first and then takes effect. A call that
-//! waits spends its cost when it has what it waited for.
+//! waits spends its cost once its wait has succeeded.
 //!
 //! | call | cost |
 //! |---|---|
@@ -69,7 +69,7 @@ impl Kernel {
         CHUNK_KIB / 4 * self.costs.block_io_ns
     }
 
-    /// Charges a task that has or will have what it asked for with the cost of the call.
+    /// Charges a task, whose request has been or will be met, with the cost of the call.
     #[inline]
     pub(super) fn owe_futex(&mut self, task: u32, waited: bool) {
         self.tasks[task as usize].owes_ns += futex_ns(&self.costs, waited);

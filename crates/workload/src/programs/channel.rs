@@ -42,7 +42,7 @@ pub enum Wakes {
     /// All tasks that wait on that side, the most recently queued first.
     #[default]
     All,
-    /// The task that has waited longest; repeated at every read that leaves room.
+    /// The task that has waited longest. This is repeated at every read that leaves room.
     One,
 }
 
@@ -72,7 +72,7 @@ enum Contents {
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     contents: Contents,
-    /// Tasks that wait to read; the last was queued last.
+    /// Tasks that wait to read. The last was queued last.
     pub(super) readers: Vec<u32>,
     /// Tasks that wait to write.
     pub(super) writers: Vec<u32>,

@@ -34,7 +34,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Returns when a commit that is made now is on the disk, if a write takes `service_ns`.
+    /// Returns the time at which a commit that is made now is on the disk, if a write takes
+    /// `service_ns`.
     pub(super) fn commit(&mut self, now_ns: u64, service_ns: u64) -> u64 {
         if now_ns > self.begin_ns || self.end_ns == 0 {
             // The planned write is under way, or over.
@@ -107,8 +108,8 @@ impl PageCache {
         }
     }
 
-    /// Writes a chunk. `None`: it is in the cache. Otherwise returns when to try again, because too
-    /// much is dirty.
+    /// Writes a chunk. `None`: it is in the cache. Otherwise returns the time at which to try
+    /// again, because too much is dirty.
     pub(super) fn write(&mut self, now_ns: u64) -> Option<u64> {
         self.catch_up(now_ns);
         if self.dirty >= self.limit {

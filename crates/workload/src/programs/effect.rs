@@ -279,7 +279,7 @@ impl Kernel {
                 }
                 let delay_ns = self.scripts.scripts[script as usize].delay_ns;
                 let mut attr = self.script_attr(script);
-                // A forked process has its parent's memory only if the file says so.
+                // A forked process has its parent's memory only if the file states this.
                 if thread || self.conventions.address_spaces == AddressSpaces::PerTask {
                     attr.address_space = space;
                 }

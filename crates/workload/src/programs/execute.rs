@@ -71,13 +71,13 @@ impl Kernel {
         self.log.as_ref()
     }
 
-    /// Like [`log`](Kernel::log), after the run.
+    /// Returns the [`log`](Kernel::log) after the run.
     pub fn into_log(self) -> Option<Log> {
         self.log
     }
 
     /// Executes markers: ends and beginnings of phases, and properties that are already in force.
-    /// Returns the next other instruction, at which the thread stays; `None` for a task that
+    /// Returns the next other instruction, at which the thread stays, or `None` for a task that
     /// executes no script.
     #[inline]
     pub(super) fn skip_markers(&mut self, now_ns: u64, number: u32) -> Option<Instr> {
@@ -197,7 +197,7 @@ impl Kernel {
     }
 
     /// Returns the next event. Runs, sleeps and changes of properties are returned as operations of
-    /// the machine, without the detour through a [`Step`]; other events are returned as steps.
+    /// the machine, without going through a [`Step`]. Other events are returned as steps.
     #[inline]
     pub(super) fn next_script_event(&mut self, now_ns: u64, number: u32) -> Result<Event, Error> {
         let count = self.tasks.len();

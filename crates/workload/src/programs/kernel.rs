@@ -172,7 +172,8 @@ impl Kernel {
         }
     }
 
-    /// Starts a task at `start_ns` by the clock of its part. To be called before the run begins.
+    /// Starts a task at `start_ns` by the clock of its part. It must be called before the run
+    /// begins.
     pub fn start(&mut self, start_ns: u64, spawn: Spawn) -> TaskId {
         let id = self.last_part();
         let part = &self.parts[id.index()].part;
@@ -197,8 +198,8 @@ impl Kernel {
         self.tasks.len()
     }
 
-    /// Returns the name of `task` and the others of its kind: the name of its script, or that in
-    /// [`Spawn`].
+    /// Returns the name that `task` shares with the others of its kind: the name of its script, or
+    /// that in [`Spawn`].
     pub fn name(&self, task: TaskId) -> &str {
         let task = &self.tasks[task.index()];
         match task.script() {

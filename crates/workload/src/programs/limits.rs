@@ -13,7 +13,7 @@ pub const EVENTS_AT_ONE_INSTANT: u32 = 1_000_000;
 /// before one of them reaches its million.
 pub const EVENTS_AT_ONE_INSTANT_TOGETHER: u64 = 4_000_000;
 
-/// See [`EVENTS_AT_ONE_INSTANT_TOGETHER`].
+/// The number for each task: see [`EVENTS_AT_ONE_INSTANT_TOGETHER`].
 pub const EVENTS_AT_ONE_INSTANT_EACH: u64 = 1000;
 
 /// Maximum number of threads. It prevents a few bytes (`"instance": 1000000000`, a task that forks
@@ -21,7 +21,7 @@ pub const EVENTS_AT_ONE_INSTANT_EACH: u64 = 1000;
 /// GB.
 pub const THREADS_MAX: usize = 500_000;
 
-/// Number of steps of all tasks at one nanosecond that is usual, and not counted.
+/// Usual number of steps of all tasks at one nanosecond. These steps are not counted.
 const EVENTS_UNCOUNTED: u64 = 1000;
 
 /// Counts steps for the check that time passes.

@@ -21,7 +21,7 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MutexId(pub u32);
 
-/// How a mutex passes to its next owner, and what its calls cost.
+/// The way in which a mutex passes to its next owner, and the costs of its calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MutexKind {
     /// Waiters in order of arrival. A woken waiter that is too late goes to the end. Lock and
@@ -72,7 +72,7 @@ pub(super) fn urgency(attr: &SchedAttr) -> Urgency {
 pub(super) struct Mutex {
     pub kind: MutexKind,
     pub owner: u32,
-    /// Waiting tasks, the first on top. Entries can be stale; see `Kernel::is_waiting`.
+    /// Waiting tasks, the first on top. Entries can be stale. See `Kernel::is_waiting`.
     pub waiters: BinaryHeap<Reverse<Waiter>>,
     /// Next of the mutexes held by its owner (with inheritance).
     pub next_held: u32,

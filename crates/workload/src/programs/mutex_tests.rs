@@ -51,7 +51,7 @@ fn the_most_urgent_waiter_lends_and_is_the_heir() {
     }
     // Its nice value remains its own.
     assert_eq!(k.effective(0).nice, 5);
-    // Handed over by urgency. Each keeps its own priority, which is higher than what is lent.
+    // Handed over by urgency. Each task keeps its own priority, which is higher than the lent one.
     for (owner, heir) in [(0, 2), (2, 3), (3, 1)] {
         k.release(owner, m);
         assert!(k.try_lock(heir, m), "it is handed over to task {heir}");

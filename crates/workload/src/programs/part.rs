@@ -2,12 +2,13 @@
 //! draws.
 //!
 //! A part makes the same draws as if it ran alone, and its clock begins with it. A program thus
-//! does not notice that it is a part, except by the time that things take. By default a
+//! does not notice that it is a part, except by the time that operations take. By default a
 //! [`Kernel`](super::Kernel) is one part that begins at 0.
 
 use schedlab_core::{CpuSet, GroupId, SchedAttr, TaskId};
 
-/// How a part is started: what `nice(1)`, `chrt(1)`, `taskset(1)` and `cgexec(1)` do for a program.
+/// Settings with which a part is started: those of `nice(1)`, `chrt(1)`, `taskset(1)` and
+/// `cgexec(1)` for a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
     /// Time at which its clock shows 0, ns.

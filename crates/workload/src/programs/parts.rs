@@ -33,7 +33,7 @@ impl Kernel {
         self.tasks[task.index()].part
     }
 
-    /// Returns when a part was over, ns of the run. `None`: it is not over.
+    /// Returns the time at which a part was over, ns of the run. `None`: it is not over.
     pub fn part_over_ns(&self, part: PartId) -> Option<u64> {
         self.parts[part.index()].over_ns
     }

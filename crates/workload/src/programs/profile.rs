@@ -23,7 +23,7 @@ impl Profile {
     ///
     /// Pipes had one page before 2.6.11. Stream sockets took about 128 messages of 100 bytes with
     /// the 64 KiB buffers of 2.4 and 2.6, and take about 277 now. The specification does not say
-    /// since when; 3.0 is our choice.
+    /// since when. 3.0 is our choice.
     ///
     /// Synchronous wakeups: for 2.4's pipes it is known that only a writer whose data do not fit
     /// promises to sleep (here it has woken its reader before, message by message). A write that is

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SemaphoreId(pub u32);
 
-/// How a post is passed on, and what calls cost.
+/// The way in which a post is passed on, and the costs of the calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SemaphoreKind {
     /// The woken task must compete for the post with other tasks. Every call enters the kernel and

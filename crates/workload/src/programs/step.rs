@@ -73,7 +73,7 @@ pub enum Step {
     Pass(LatchId),
     /// Open a latch.
     Open(LatchId),
-    /// Sleep until resumed, under up to two names; [`SuspensionId::NONE`] is no name.
+    /// Sleep until resumed, under up to two names. [`SuspensionId::NONE`] is no name.
     Suspend([SuspensionId; 2]),
     /// Resume all tasks that are suspended under a name.
     Resume {
@@ -114,7 +114,8 @@ pub enum Step {
     /// `execve(2)`: spends its cost, and the scheduler may choose another CPU. The program itself
     /// continues.
     Exec,
-    /// Wait until a child has ended that was not waited for yet. No effect if there is none.
+    /// Wait until a child has ended for which the task has not yet waited. If there is none,
+    /// nothing happens.
     WaitChild,
     /// Set the scheduling attributes of a task, often the caller.
     SetAttr(TaskId, Box<SchedAttr>),

@@ -276,7 +276,7 @@ fn requests_to_a_disk_queue() {
 #[test]
 fn computing_until_a_time_ends_at_it_or_as_soon_as_there_is_a_cpu() {
     // They take turns of 10 ms. The task that runs at the time is done at once. The loop has the
-    // next turn. Then the other two are done, each in no time.
+    // next turn. Then the other two tasks are done, each in no time.
     let mut os = os();
     let diary = Diary::default();
     const UNTIL_NS: u64 = 345_678_912;

@@ -64,7 +64,7 @@ pub enum WaitsFor {
     Child,
 }
 
-/// Waiting threads; displays as a message.
+/// Waiting threads. They are displayed as a message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Deadlock {
     /// All waiting threads, by number.

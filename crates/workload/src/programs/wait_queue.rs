@@ -26,12 +26,13 @@ pub(super) type Condition = VecDeque<u32>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latch {
     pub open: bool,
-    /// Waiting tasks; the last was queued last.
+    /// Waiting tasks. The last was queued last.
     pub waiters: Vec<u32>,
 }
 
-/// A task that was suspended. It still is if its ticket is the same. A task that was resumed under
-/// its other name stays in the queue until it reaches the front or the queue is cleaned up.
+/// A task that was suspended. It is still suspended if its ticket is the same. A task that was
+/// resumed under its other name stays in the queue until it reaches the front or the queue is
+/// cleaned up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sleeper {
     pub task: u32,

@@ -181,7 +181,7 @@ impl Workload for Kernel {
     }
 
     /// Records that the task no longer waits, and takes nothing that it can no longer use. It keeps
-    /// what it holds forever, like a mutex that is not robust and whose owner is dead; see
+    /// what it holds forever, like a mutex that is not robust and whose owner is dead. See
     /// [`Kernel::wait_graph`].
     fn killed(&mut self, now_ns: u64, task: TaskId) {
         let this = &mut self.tasks[task.index()];

@@ -397,7 +397,7 @@ struct Output {
     /// Origin of the instructions that follow.
     place: u32,
     unique_timers: Numbered,
-    /// Mutexes that the thread holds at this point, in every round; see `mutex_use`.
+    /// Mutexes that the thread holds at this point, in every round. See `mutex_use`.
     held: Vec<u32>,
 }
 

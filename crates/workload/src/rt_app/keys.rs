@@ -106,7 +106,7 @@ pub const GLOBAL_CARRIED: [&str; 9] = [
     "gnuplot",
     "io_device",
     "mem_buffer_size",
-    // From the first version of rt-app. Current versions ignore it, and files still contain it.
+    // A key of the first version of rt-app. Current versions ignore it, but files still contain it.
     "frag",
 ];
 

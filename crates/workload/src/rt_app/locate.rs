@@ -10,8 +10,8 @@ use crate::model::Model;
 pub fn diagnostic(root: Cursor<'_>, model: &Model, error: ModelError) -> Diagnostic {
     match in_file(root, model, &error) {
         Ok(diagnostic) => diagnostic,
-        // The position should always be found. If not, an error without position is better than
-        // none.
+        // The position should always be found. If it is not, an error without a position is better
+        // than no error.
         Err(_) => return error.without_source(model),
     }
     .with_help_if(error.help)

@@ -63,7 +63,7 @@ fn step<'a>(
     Ok(())
 }
 
-/// Returns the number of rounds that show all cases of a loop; see `mutex_use` and `in_force`,
+/// Returns the number of rounds that show all cases of a loop. See `mutex_use` and `in_force`,
 /// where the second round is like all later ones.
 pub fn rounds_worth_trying(loops: Loops) -> u64 {
     match loops {

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 /// Virtual time of a run that takes a long time, ns.
 const LONG_NS: u64 = 10_000_000_000_000;
 
-/// Returns what the user should know about `model` in a run that is stopped at `until_ns` at the
-/// latest: tasks that never start, phases that are never reached, runs that take a long time.
+/// Returns the notes that the user should read about `model` in a run that is stopped at `until_ns`
+/// at the latest: tasks that never start, phases that are never reached, runs that take a long
+/// time.
 pub fn notes(model: &Model, until_ns: Option<u64>) -> Vec<String> {
     let mut notes = vec![];
     let started = started(model, until_ns);

@@ -1,4 +1,4 @@
-//! How initial threads begin: [`Start`].
+//! The way in which initial threads begin: [`Start`].
 //!
 //! A forked thread is placed by the release's rules for forks, and its first slice may be half of
 //! one. A load generator on a real machine creates its threads beforehand and lets them sleep, and
@@ -23,7 +23,7 @@ pub enum Start {
 /// Time before the workload's beginning at which threads are created, ns.
 pub const LEAD_NS: u64 = 80_000_000;
 
-/// Time between two creations, ns; less if there are many threads ...
+/// Time between two creations, ns. It is less if there are many threads ...
 const BETWEEN_NS: u64 = 50_000;
 
 /// ... so that all are created within this time, ns.
@@ -44,7 +44,7 @@ impl Start {
     /// Returns the start called `name`.
     ///
     /// # Errors
-    /// If the name does not exist; the message lists the names.
+    /// If the name does not exist. The message lists the names.
     pub fn parse(name: &str) -> Result<Start, String> {
         match name {
             "fork" => Ok(Start::Fork),

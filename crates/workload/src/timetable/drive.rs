@@ -72,9 +72,9 @@ impl Timetable {
         self.run_with_stops(machine, plan, ids, until_ns, &[], |_| ControlFlow::Continue(()))
     }
 
-    /// Like [`run`](Timetable::run), and calls `look` at given times (strictly ascending), before
-    /// all events at those times. `look` sees the machine and may end the run. A run that continues
-    /// is the same.
+    /// Runs like [`run`](Timetable::run), and calls `look` at given times (strictly ascending),
+    /// before all events at those times. `look` sees the machine and may end the run. A run that
+    /// continues is the same.
     ///
     /// # Errors
     /// Errors of the workload.

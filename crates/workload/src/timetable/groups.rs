@@ -27,7 +27,7 @@ impl Groups {
         Groups { rows: plan.groups().iter().zip(ids).map(row).collect() }
     }
 
-    /// Returns the number of a group; the root's if the name is unknown.
+    /// Returns the number of a group, or the root's if the name is unknown.
     pub fn id(&self, path: &str) -> GroupId {
         self.rows.iter().find(|row| row.group.path == path).map_or(GroupId::ROOT, |row| row.id)
     }

@@ -8,9 +8,9 @@ use crate::seconds::format_s;
 const MANY: u64 = 1_000_000;
 
 impl Timetable {
-    /// Returns what the user should know about it in a run of `model` that is stopped at `until_ns`
-    /// at the latest: actions that never take effect, actions that are very frequent, and ambiguous
-    /// names.
+    /// Returns the notes that the user should read about it in a run of `model` that is stopped at
+    /// `until_ns` at the latest: actions that never take effect, actions that are very frequent,
+    /// and ambiguous names.
     pub fn notes(&self, model: &Model, until_ns: Option<u64>) -> Vec<String> {
         let mut notes = vec![];
         for entry in &self.entries {

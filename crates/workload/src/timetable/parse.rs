@@ -101,7 +101,8 @@ impl Reader {
         Ok(made)
     }
 
-    /// Like [`take`](Reader::take), for a word that names an object: records its position.
+    /// Does the same as [`take`](Reader::take) for a word that names an object, and records its
+    /// position.
     fn name<T>(
         &mut self,
         what: &str,

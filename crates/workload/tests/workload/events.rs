@@ -329,7 +329,7 @@ fn who_wakes_pays_before_and_who_waited_pays_when_it_has_it() {
         "p": {"loop": 1, "run": 100, "sem_post": "s", "run1": 1}
     }}"#;
     assert_eq!(run_with(2, text, calls()).slices(), "p-0 0..111@1, w-0 110..125@0");
-    // A mutex with a waiter: 1 us, 50, and 10 of `unlock`; then 10 of the waiter's `lock`, 50, and
+    // A mutex with a waiter: 1 us, 50, and 10 of `unlock`, then 10 of the waiter's `lock`, 50, and
     // 1 of `unlock`.
     let text =
         r#"{"tasks": {"a": {"instance": 2, "loop": 1, "lock": "m", "run": 50, "unlock": "m"}}}"#;

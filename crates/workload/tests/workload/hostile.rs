@@ -5,7 +5,7 @@ use crate::support::run_vm;
 use proptest::prelude::*;
 use schedlab_workload::{GoldenFile, Options, Target, groups, rt_app};
 
-/// Reads any text; also run by the fuzzer.
+/// Reads any text. The fuzzer also runs this.
 fn read_anything(text: &str) {
     let target = Target { cpus: 4, limited: true };
     match rt_app::load("any.json", text, &target) {

@@ -270,7 +270,7 @@ impl Ran {
         ops.join(", ")
     }
 
-    /// Like [`ops`](Ran::ops), with changes of attributes only.
+    /// Returns the [`ops`](Ran::ops), with changes of attributes only.
     pub fn attr_changes(&self) -> String {
         let ops = self.ops();
         let changes: Vec<&str> = ops.split(", ").filter(|op| op.contains(" is ")).collect();

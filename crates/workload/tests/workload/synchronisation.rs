@@ -286,7 +286,7 @@ fn posts_are_remembered_and_given_to_the_longest_waiting() {
 
 #[test]
 fn a_post_with_waiters_cannot_be_taken_by_another() {
-    // c waits; p posts and at once waits itself: the post belongs to c.
+    // c waits. p posts and at once waits itself: the post belongs to c.
     let ran = run(r#"{"tasks": {
         "c": {"loop": 1, "sem_wait": "s", "run": 10, "sem_post": "s"},
         "p": {"loop": 1, "run": 5, "sem_post": "s", "sem_wait": "s", "run1": 1}

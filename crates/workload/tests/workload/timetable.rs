@@ -181,7 +181,7 @@ fn attributes_and_groups_change_for_all_that_are_meant() {
     assert_eq!(outcome.refusals, []);
     let attr = machine.task_attr(TaskId(3));
     assert_eq!((attr.policy, attr.nice, attr.rt_priority), (Policy::RoundRobin, 3, 7));
-    assert_eq!(machine.task_attr(TaskId(5)).nice, 3, "the forked thread, too");
+    assert_eq!(machine.task_attr(TaskId(5)).nice, 3, "the forked thread changes as well");
     let frozen = states(&machine).iter().filter(|&&state| state == TaskState::Frozen).count();
     assert_eq!(frozen, 3, "both threads, and video in a descendant group");
     assert_eq!(machine.task_allowed(TaskId(5)).first(4), Some(CpuId(1)));

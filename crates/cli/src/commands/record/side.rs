@@ -114,7 +114,7 @@ impl Side {
             }
         }
         for path in paths {
-            // The ancestors of a group matter too, since they divide the CPU time that it gets.
+            // The ancestors of a group also matter, since they divide the CPU time that it gets.
             let (version, full) = path.split_once(':').unwrap_or(("v2", &path));
             let mut part = full;
             loop {

@@ -289,8 +289,8 @@ impl WaitRuntime {
         self.timeline_remove(pid);
     }
 
-    /// `sched_granularity`: returns the distance that the running entity may get ahead; the more
-    /// entities, the smaller.
+    /// `sched_granularity`: returns the distance that the running entity may get ahead. The more
+    /// entities, the smaller it is.
     fn granularity(&self) -> u64 {
         let mut gran = self.tunables.latency_ns;
         if self.nr_running > 1 {

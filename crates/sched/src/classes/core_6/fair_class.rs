@@ -112,7 +112,7 @@ pub trait FairClass6 {
         true
     }
 
-    /// The running `pid` has been picked again.
+    /// Records that the running `pid` has been picked again.
     fn picked_again(&mut self, rqs: &Rqs, pid: Pid) {
         let _ = (rqs, pid);
     }
@@ -360,7 +360,7 @@ pub trait FairClass6 {
     /// Returns the class's tunables.
     fn tunables(&self) -> Vec<Tunable>;
 
-    /// Writes a tunable; name and range have been checked.
+    /// Writes a tunable. Its name and range have been checked.
     fn set_tunable(&mut self, name: &str, value: i64);
 
     /// Applies to the tasks a write of the tunable `name`. By default this does nothing.

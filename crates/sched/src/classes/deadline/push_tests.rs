@@ -1,4 +1,5 @@
-//! Global earliest deadline first: which tasks are pushed to another CPU, and which are not.
+//! Global earliest deadline first: the tasks that are pushed to another CPU, and those that are
+//! not.
 
 use super::rules;
 use crate::classes::Class;
@@ -55,7 +56,7 @@ fn the_earliest_deadlines_have_the_cpus() {
     let mut running = [m.current[0], m.current[1]];
     running.sort_unstable();
     assert_eq!(running, [Some(tasks[2]), Some(tasks[4])]);
-    // When their 10 ms are over, the deadlines of 60 and 70 ms.
+    // When their 10 ms are over, the tasks with the deadlines of 60 and 70 ms follow.
     m.run_until(12 * MS);
     let mut running = [m.current[0], m.current[1]];
     running.sort_unstable();
@@ -124,7 +125,7 @@ fn a_task_of_the_same_deadline_takes_the_cpu_only_of_one_that_may_go_elsewhere()
     let curr = m.sched.core.pid(curr);
     let (deadline, rqs) = (&m.sched.deadline, &mut m.sched.core);
     for (bound, swaps) in [(true, true), (false, false)] {
-        // (Any thread will do as the new one: only its affinity is examined.)
+        // (Any thread can be the new one: only its affinity is examined.)
         let new = rqs.migration_thread(CpuId(1));
         rqs.thread_mut(new).nr_cpus_allowed = if bound { 1 } else { 2 };
         assert_eq!(deadline.could_swap(rqs, new, curr), swaps, "bound: {bound}");
@@ -132,5 +133,5 @@ fn a_task_of_the_same_deadline_takes_the_cpu_only_of_one_that_may_go_elsewhere()
     let new = rqs.migration_thread(CpuId(1));
     rqs.thread_mut(new).nr_cpus_allowed = 1;
     rqs.thread_mut(curr).nr_cpus_allowed = 1;
-    assert!(!deadline.could_swap(rqs, new, curr), "the running one is bound, too");
+    assert!(!deadline.could_swap(rqs, new, curr), "the running one is also bound");
 }

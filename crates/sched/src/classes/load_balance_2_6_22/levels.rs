@@ -96,8 +96,8 @@ const fn params_2_6_22(kind: LevelKind, cpus: u32) -> DomainParams {
     }
 }
 
-/// Returns `balance_interval` of a new domain, ms. It is shorter than the interval of a domain of
-/// nodes ever becomes later.
+/// Returns `balance_interval` of a new domain, ms. In a domain of nodes the interval later never
+/// becomes as short again.
 pub(super) const fn first_interval_ms(kind: LevelKind) -> u32 {
     match kind {
         LevelKind::AllNodes => 64,

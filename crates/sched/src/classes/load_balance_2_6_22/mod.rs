@@ -27,10 +27,10 @@
 //!
 //! # Cost
 //!
-//! The kernel's search reads every CPU's load: O(CPUs). The search here gives the same answer from
-//! two sources: the sum of all loads, which is kept up to date, and a set of the CPUs with at least
-//! two runnable tasks, which are the only ones with tasks to give. Its cost: O(CPUs / 64 +
-//! overloaded CPUs).
+//! The kernel's search reads every CPU's load, which costs O(CPUs). The search here gives the same
+//! answer from two sources: the sum of all loads, which is kept up to date, and a set of the CPUs
+//! with at least two runnable tasks, which are the only ones with tasks to give. It costs O(CPUs /
+//! 64 + overloaded CPUs).
 
 mod audit;
 mod idlest;
@@ -475,7 +475,8 @@ impl Domains {
             - excluded;
         let mut max_load = 0;
         let mut busiest = None;
-        // From the next CPU upwards, and around; the first among equals.
+        // The search starts at the next CPU, goes upwards and wraps around. The first among equals
+        // wins.
         let upwards = self.overloaded(this.0 + 1..self.loads.len() as u32);
         for cpu in upwards.chain(self.overloaded(0..this.0)) {
             let load = self.load(cpu).source_load(average);
@@ -817,7 +818,7 @@ fn newly_idle_balance_of(
         };
         let waiting = queues.domains().load(from).nr_running - 1;
         if waiting == 0 {
-            // A lone task cannot be taken; the CPU remains a candidate.
+            // A lone task cannot be taken. The CPU remains a candidate.
             break NewlyIdle::Nothing;
         }
         let why = rules::NEWLY_IDLE_BALANCE;
@@ -989,7 +990,7 @@ pub(super) mod tests {
     #[test]
     fn the_first_of_the_busiest_gives_up_to_the_average() {
         let domains = domains(&[(128, 1), (128, 4), (128, 1), (128, 4)]);
-        // avg 320; seen from 2 the ring begins with 3.
+        // avg 320. Seen from 2, the ring begins with 3.
         assert_eq!(domains.find_busiest(CpuId(2), Idle::Busy), found(3, 192));
         assert_eq!(domains.find_busiest(CpuId(0), Idle::Busy), found(1, 192));
         assert_eq!(

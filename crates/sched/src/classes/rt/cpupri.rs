@@ -109,7 +109,7 @@ impl CpuPri {
     }
 }
 
-/// The CPUs of the lowest level on which the task may run for which they were found.
+/// The CPUs of the lowest level found for a task, limited to those on which it may run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LowestMask {
     level: usize,

@@ -27,8 +27,8 @@
 //!
 //! # Cost
 //!
-//! Enqueue, dequeue, pick: O(1). Push: O(levels). Pull: O(overloaded CPUs). Borrowing and the
-//! period timer: O(CPUs).
+//! Enqueue, dequeue and pick cost O(1), a push O(levels), and a pull O(overloaded CPUs). Borrowing
+//! and the period timer cost O(CPUs).
 
 pub mod cpupri;
 pub mod prio_array;
@@ -51,7 +51,7 @@ pub use throttle::TUNABLES;
 pub const PERIOD_TIMER: TimerKey = TimerKey(0);
 
 /// Hidden setting of a golden schedule: its harness did not charge a tick to a task that had
-/// blocked in the same nanosecond. The kernels do, if a tick falls there.
+/// blocked in the same nanosecond. The kernels charge it, if a tick falls there.
 pub const TICKS_SPARE_BLOCKED: &str = "rt_ticks_spare_blocked";
 
 /// Differences of a release's real-time class.
@@ -115,7 +115,7 @@ struct RtRq {
     rt_nr_migratory: u32,
     /// The best queued priority, [`MAX_RT_PRIO`] if none.
     highest_curr: u8,
-    /// Approximately the best priority among the tasks that wait and could be pulled; see
+    /// Approximately the best priority among the tasks that wait and could be pulled. See
     /// [`RealTime::prio_joined`].
     highest_next: u8,
     /// Whether it is in the set of CPUs from which others pull.
@@ -228,9 +228,9 @@ impl RealTime {
 
     /// Counts a task that was put on the queue, and maintains the best priorities.
     ///
-    /// `highest_next` is exact only where that was cheap: it is recalculated only when a new task
-    /// has a better priority. A task that was running at that moment and was preempted later may be
-    /// missing from it.
+    /// `highest_next` is exact only where exactness was cheap: it is recalculated only when a new
+    /// task has a better priority. A task that was running at that moment and was preempted later
+    /// may be missing from it.
     fn prio_joined(&mut self, rqs: &Rqs, cpu: CpuId, prio: u8) {
         let migratory = self.rqs[cpu.index()]
             .queue

@@ -25,8 +25,8 @@ impl RealTime {
         }
     }
 
-    /// `update_rt_migration`: updates whether the CPU is overloaded. It is if it has a movable task
-    /// and at least one other.
+    /// `update_rt_migration`: updates whether the CPU is overloaded. A CPU is overloaded if it has
+    /// a movable task and at least one other.
     pub(super) fn update_overloaded(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         let overloaded = self.version.push_pull && rq.rt_nr_migratory > 0 && rq.rt_nr_running > 1;
@@ -100,9 +100,9 @@ impl RealTime {
         here.or_else(|| self.cpupri.first(rqs, pid, mask, |_| true))
     }
 
-    /// `check_preempt_equal_prio`: `pid` is as urgent as the running task. If `pid` can only run
-    /// here and the running task could go elsewhere, `pid` moves to the head of the list and the
-    /// running task is to be pushed away. Returns whether that is so.
+    /// `check_preempt_equal_prio`: handles a `pid` that is as urgent as the running task. If `pid`
+    /// can only run here and the running task could go elsewhere, `pid` moves to the head of the
+    /// list and the running task is to be pushed away. Returns whether this is the case.
     pub(super) fn check_preempt_equal_prio(
         &mut self,
         rqs: &mut Rqs,

@@ -120,7 +120,7 @@ fn the_most_urgent_tasks_get_the_cpus() {
     let middle = m.realtime(Policy::Fifo, 20, None, Life::Hog);
     m.run_until(5 * MS);
     assert_eq!(m.current, [Some(low), Some(middle)]);
-    // It starts on the CPU with the fewest threads, CPU 0; the task that it preempts finds no
+    // It starts on the CPU with the fewest threads, CPU 0. The task that it preempts finds no
     // better CPU.
     let high = m.realtime(Policy::Fifo, 30, None, Life::Work(5 * MS));
     m.run_until(7 * MS);

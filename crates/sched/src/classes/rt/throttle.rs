@@ -132,7 +132,7 @@ impl RealTime {
         self.rqs[cpu.index()].rt_runtime = runtime;
     }
 
-    /// `__disable_runtime`: `cpu` goes offline. It reclaims the runtime that it has lent: from the
+    /// `__disable_runtime`: takes `cpu` offline. It reclaims the runtime that it has lent: from the
     /// lowest CPU up, at most what each has. The runtime that it has borrowed goes to the lowest
     /// CPU. From now on it is not limited, so that its tasks can leave.
     pub fn cpu_offline(&mut self, rqs: &mut Rqs, cpu: CpuId) {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     /// Two real-time tasks and an ordinary one: while the CPU is throttled, balancing sees one
-    /// running task, and all three again afterwards. In old kernels always all three.
+    /// running task, and all three again afterwards. In old kernels it always sees all three.
     #[test]
     fn tasks_of_a_throttled_cpu_are_not_counted() {
         for uncounted in [false, true] {

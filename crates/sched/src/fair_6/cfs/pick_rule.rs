@@ -37,12 +37,7 @@ impl PickRule for LeastVruntime {
     const RULES: &'static [RuleDoc] = rules::RULES;
 
     fn order(_: Version) -> Order {
-        Order {
-            by_deadline: false,
-            exact_slices: false,
-            uniform_slices: true,
-            max_slices: false,
-        }
+        Order { by_deadline: false, exact_slices: false, uniform_slices: true, max_slices: false }
     }
 
     fn set_tunable(fair: &mut Fair<Self>, name: &str, value: i64) {

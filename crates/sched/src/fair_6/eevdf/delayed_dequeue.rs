@@ -54,12 +54,7 @@ impl Fair<EarliestDeadline> {
     /// is owed time by now it is placed again, with zero lag. From 7.1 on it is placed with the
     /// smallest debt that it has had. Up to 7.1 nothing is charged first: V is as of the last
     /// charge.
-    pub(super) fn requeue_delayed(
-        &mut self,
-        rqs: &mut Rqs,
-        platform: &mut Platform,
-        e: EntityId,
-    ) {
+    pub(super) fn requeue_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, e: EntityId) {
         let q = self.tree_of(e);
         if self.version.charges_before_requeue() {
             self.update_curr(rqs, platform, q);

@@ -33,8 +33,7 @@ impl PickRule for EarliestDeadline {
 
     fn set_tunable(fair: &mut Fair<Self>, name: &str, value: i64) {
         fair.tunables.write(name, value, fair.online);
-        fair.order.exact_slices =
-            fair.tunables.exact_min_slice || fair.version.minima_are_exact();
+        fair.order.exact_slices = fair.tunables.exact_min_slice || fair.version.minima_are_exact();
         let keeps_slices = !matches!(name, "base_slice_ns" | "min_base_slice_ns");
         fair.order.uniform_slices &= keeps_slices || fair.se.is_empty();
     }
@@ -158,12 +157,7 @@ impl PickRule for EarliestDeadline {
     #[inline]
     fn left(_: &mut Fair<Self>, _: CfsRqId, _: EntityId, _: DequeueFlags) {}
 
-    fn requeue_delayed(
-        fair: &mut Fair<Self>,
-        rqs: &mut Rqs,
-        platform: &mut Platform,
-        e: EntityId,
-    ) {
+    fn requeue_delayed(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, e: EntityId) {
         fair.requeue_delayed(rqs, platform, e);
     }
 

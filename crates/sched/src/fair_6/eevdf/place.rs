@@ -153,7 +153,8 @@ impl Fair<EarliestDeadline> {
         }
         let q = self.cfs_rq_of(e);
         let waiting = self.cfs_rqs[q].curr != Some(e);
-        let protected = !waiting && self.version.reweight_keeps_protection() && self.is_protected(e);
+        let protected =
+            !waiting && self.version.reweight_keeps_protection() && self.is_protected(e);
         let apart = self.version.reweights_apart();
         if waiting && apart {
             self.tree_remove(q, e);
@@ -266,12 +267,7 @@ fn rescaled(value: i64, old: u64, new: u64) -> i64 {
 impl Entity {
     /// 7.1 on: its lag, which is in `vlag`, and its distances from `v` are rescaled. `until`: the
     /// end of its protection.
-    fn rescale_about(
-        &mut self,
-        v: Vruntime,
-        until: Option<Vruntime>,
-        scale: impl Fn(i64) -> i64,
-    ) {
+    fn rescale_about(&mut self, v: Vruntime, until: Option<Vruntime>, scale: impl Fn(i64) -> i64) {
         self.vlag = scale(self.vlag);
         self.deadline = v.shifted(scale(self.deadline.since(v)));
         self.vruntime = v.shifted(self.vlag.wrapping_neg());

@@ -10,13 +10,13 @@ fn slices_ms<const N: usize>(version: Version, hz: u32, nices: [i32; N]) -> [u64
 
 #[test]
 fn no_slice_of_2_6_22_is_shorter_than_a_jiffy() {
-    // Nice n from 0 on: 100 ms x (140 - prio) / 20; below 0 four times that; at least max(5 HZ /
-    // 1000, 1) jiffies; all in whole jiffies.
+    // Nice n from 0 on: 100 ms x (140 - prio) / 20, below 0 four times that, and at least max(5 HZ
+    // / 1000, 1) jiffies. All are in whole jiffies.
     let nices = [-20, -1, 0, 10, 18, 19];
     assert_eq!(slices_ms(Version::V2_6_22, 1000, nices), [800, 420, 100, 50, 10, 5]);
     // HZ 100: 10 x 1 / 20 = 0 jiffies for nice 19, and 5 HZ / 1000 = 0: one.
     assert_eq!(slices_ms(Version::V2_6_22, 100, nices), [800, 420, 100, 50, 10, 10]);
-    // HZ 250: 25 x 1 / 20 = 1, and 5 HZ / 1000 = 1, too.
+    // HZ 250: 25 x 1 / 20 = 1, and 5 HZ / 1000 is also 1.
     assert_eq!(slices_ms(Version::V2_6_22, 250, nices), [800, 420, 100, 48, 8, 4]);
 }
 

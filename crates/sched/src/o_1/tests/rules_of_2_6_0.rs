@@ -386,7 +386,7 @@ fn a_new_nice_value_takes_the_bonus_away() {
     // A waiting task made worse: no reschedule.
     rig.sched.set_attr(&mut rig.platform, a, &SchedAttr::nice(6), CpuId(0));
     assert!(!rig.platform.resched_pending(CpuId(0)));
-    // From 126 to nice 1, which is 121: for the better, by the old priority.
+    // From 126 to nice 1, which is 121: an improvement, by the old priority.
     rig.sched.set_attr(&mut rig.platform, a, &SchedAttr::nice(1), CpuId(0));
     assert!(rig.platform.resched_pending(CpuId(0)));
     assert_eq!(rig.active(0, 121), [b.0, a.0]);

@@ -214,9 +214,9 @@ fn a_woken_task_comes_to_a_synchronous_waker_that_is_alone() {
         let mut rig = rig(2);
         let (waker, woken) = two_tasks(&mut rig);
         rig.sched.wake(&mut rig.platform, woken, by(waker, 0, sync));
-        // Without the waker CPU 0 is as empty as CPU 1. With it, it is too full.
+        // Without the waker CPU 0 is as empty as CPU 1. With the waker, CPU 0 is too full.
         assert_eq!(rig.sched.cpu_of(woken), CpuId(cpu));
-        // It has slept nevertheless.
+        // It has still slept.
         assert_eq!(rig.row(woken).activated, Activated::Process);
         assert_eq!(rig.row(woken).timestamp, 150 * MS);
         // Its priority is better than that of the waker, which has announced that it will sleep.
@@ -393,7 +393,7 @@ fn a_sleep_lifts_to_the_ceiling_only_who_was_below_it() {
 
 #[test]
 fn arrays_swapped_and_clocks_read_are_counted() {
-    // Two CPU-bound tasks: a turn of 100 ms each, then the arrays are swapped. Each schedule()
+    // Two CPU-bound tasks: a turn of 100 ms each, then the arrays are swapped. Each `schedule()`
     // reads the clock.
     let mut rig = rig(1);
     rig.hog(0);

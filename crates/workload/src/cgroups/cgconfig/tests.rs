@@ -1,4 +1,4 @@
-//! libcgroup's configuration files: what is read, and what is refused.
+//! libcgroup's configuration files: accepted and refused input.
 
 use super::super::{Group, GroupPlan, Note};
 use super::*;
@@ -59,7 +59,7 @@ fn templates_are_kept() {
     assert!(config.template("..").is_none());
 }
 
-/// It was measured whether cgconfigparser 2.0.2 accepts these.
+/// Measured with cgconfigparser 2.0.2, which accepts these.
 #[test]
 fn what_is_accepted() {
     for text in [
@@ -86,7 +86,7 @@ fn what_is_accepted() {
     }
 }
 
-/// It was measured for most of these that cgconfigparser 2.0.2 refuses them.
+/// Measured for most of these with cgconfigparser 2.0.2, which refuses them.
 #[test]
 fn what_is_refused() {
     for (text, expected) in [

@@ -45,7 +45,7 @@ impl<'a> Tokens<'a> {
         Tokens { text, at }
     }
 
-    /// Returns the next token; at the end, repeatedly [`Kind::End`].
+    /// Returns the next token. At the end, repeatedly returns [`Kind::End`].
     pub fn next(&mut self) -> Result<Token<'a>, Diagnostic> {
         self.skip_space_and_comments();
         let all = self.text.text();
@@ -108,7 +108,7 @@ impl<'a> Tokens<'a> {
     fn stray(&self) -> Diagnostic {
         let found = self.text.text()[self.at..].chars().next().unwrap_or(' ');
         let fault = match found {
-            '#' => Fault::new("a comment after other text").with_help("put it on a line of its own"),
+            '#' => Fault::new("a comment after other text").with_help("put it on a separate line"),
             _ => Fault::new(format!("`{}` is not allowed here", shown(found.encode_utf8(&mut [0; 4]))))
                 .with_help(
                     "put names with characters other than letters, digits and `_-/.,%@\\` in double quotes",

@@ -76,7 +76,7 @@ impl Rules {
         Err(fault.at(&self.text, span, task))
     }
 
-    /// Here a task is in one group, for all controllers.
+    /// Notes rules for other groups. Here a task is in one group, for all controllers.
     fn note_other_groups(&self, moves: &[Move], to: &Move, settings: &mut GroupSettings) {
         for other in moves.iter().filter(|other| other.path != to.path) {
             let names = other.controllers.join(",");

@@ -19,7 +19,7 @@ pub struct Log {
 /// A round of a phase. Times in µs, each summed up in ns and then rounded down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogLine {
-    /// Thread; its number is the log's `idx`.
+    /// Thread. Its number is the log's `idx`.
     pub task: TaskId,
     /// Number of the phase in its task. (Not in rt-app's line.)
     pub phase: u32,

@@ -76,7 +76,7 @@ pub enum Instr {
         /// Time, ns.
         ns: u64,
     },
-    /// Sleep until a timer expires next; see [`Step::Timer`](super::Step::Timer).
+    /// Sleep until a timer expires next. See [`Step::Timer`](super::Step::Timer).
     Timer {
         /// Timer: one of the thread's own, or one that all threads share.
         timer: u32,
@@ -200,20 +200,20 @@ pub struct PhaseCode {
 /// Program of the threads of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// Name; the threads are called `name-0`, `name-1` ...
+    /// Name. The threads are called `name-0`, `name-1` ...
     pub name: String,
     /// Number of initial threads; others are forked.
     pub instances: u32,
     /// Start of initial threads, ns. For forked threads: the delay after the fork.
     pub delay_ns: u64,
-    /// Instructions; the last one is [`Instr::Exit`].
+    /// Instructions. The last one is [`Instr::Exit`].
     pub code: Box<[Instr]>,
     /// Origin of each instruction: an index in [`Scripts::places`], or [`NONE`]. May be shorter
     /// than the code.
     pub places: Box<[u32]>,
     /// Phases that [`Instr::Begin`] and [`Instr::End`] refer to.
     pub phases: Box<[PhaseCode]>,
-    /// Number of rounds of the whole script, for [`Instr::Round`]; `u64::MAX` is forever.
+    /// Number of rounds of the whole script, for [`Instr::Round`]. `u64::MAX` is forever.
     pub rounds: u64,
     /// Beginning of all rounds except the first.
     pub again: u32,
@@ -253,9 +253,9 @@ pub struct Scripts {
     pub scripts: Vec<Script>,
     /// Scheduling attributes. The default contains the default attributes.
     pub attrs: Vec<SchedAttr>,
-    /// Affinities; the default contains "every CPU".
+    /// Affinities. The default contains "every CPU".
     pub cpu_sets: Vec<CpuSet>,
-    /// Paths of groups; the first is the root's, "".
+    /// Paths of groups. The first is the root's, "".
     pub groups: Vec<String>,
     /// Names of mutexes.
     pub mutexes: Vec<String>,
@@ -391,7 +391,7 @@ pub enum AddressSpaces {
     Process,
     /// The threads of one script that exist from the start, and a forked thread and its parent.
     PerTask,
-    /// No threads: every thread is a process.
+    /// No threads share an address space: every thread is a process.
     PerThread,
 }
 
