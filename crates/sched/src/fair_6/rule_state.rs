@@ -201,6 +201,13 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether the weight of a group's entity is recomputed even if its queue is empty. (Load is
+    /// then tracked on machines of one CPU, too.)
+    #[inline]
+    fn weighs_empty_groups(self) -> bool {
+        self.renews_empty_groups()
+    }
+
     /// Whether the weight of a group's entity is recomputed at every occasion, even if its queue is
     /// empty or its weight unchanged, and a queue reports every sufficiently large change of its
     /// load to its group, not only once in a millisecond.

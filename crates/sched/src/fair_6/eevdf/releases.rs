@@ -246,6 +246,11 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn weighs_empty_groups(self) -> bool {
+        matches!(self, Version::V6_8 | Version::V6_11)
+    }
+
+    #[inline]
     fn idle_policy_keeps_load(self) -> bool {
         matches!(self, Version::V6_8)
     }
@@ -429,5 +434,29 @@ impl Features {
             ni_random: version.is_since(Version::V7_3),
             hrtick: version.is_since(Version::V7_3),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn most_changes_stayed_and_some_were_taken_over_early() {
+        let since = |question: fn(Version) -> bool| {
+            let all = [Version::V6_6, Version::V6_8, Version::V6_11, Version::V6_12];
+            let later = [Version::V6_14, Version::V6_18, Version::V6_19, Version::V7_3];
+            [all, later].concat().into_iter().map(|v| u8::from(question(v))).collect::<Vec<_>>()
+        };
+        assert_eq!(since(Version::tree_by_deadline), [0, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(since(Version::has_delayed_dequeue), [0, 0, 0, 1, 1, 1, 1, 1]);
+        assert_eq!(since(Version::reweight_places), [0, 0, 0, 0, 1, 1, 1, 1]);
+        assert_eq!(since(Version::protects_until), [0, 0, 0, 0, 0, 1, 1, 1]);
+        assert_eq!(since(Version::only_short_children_preempt), [0, 0, 0, 0, 0, 0, 1, 1]);
+        // 6.12.117 has them, and 6.14 has them not.
+        assert_eq!(since(Version::yield_forfeits), [0, 0, 0, 1, 0, 1, 1, 1]);
+        assert_eq!(since(Version::idle_loses_protection), [0, 0, 0, 1, 0, 1, 1, 1]);
+        assert_eq!(since(|v| v.base_slice_ns() == 700_000), [1, 0, 0, 1, 0, 1, 1, 1]);
     }
 }
