@@ -125,8 +125,8 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
-    /// Whether the minima of a tree are updated as soon as the slice of a group in it changes, and a
-    /// group whose dequeue is delayed takes over the smallest slice of the queue it is on.
+    /// Whether the minima of a tree are updated as soon as the slice of a group in it changes, and
+    /// a group whose dequeue is delayed takes over the smallest slice of the queue it is on.
     /// Otherwise the former happens with the next change there. And the slice of the latter is 0 if
     /// the last task of the group went to sleep, and beyond all bounds if a group below it left.
     #[inline]
@@ -167,7 +167,7 @@ pub trait FairVersion: Copy + Debug {
     }
 
     /// Whether all runtime of a period is handed out before the first queue is put back: other CPUs
-    /// put theirs back when an interrupt tells them to, the timer's own CPU at the end of its
+    /// put theirs back by an interrupt, the timer's own CPU at the end of its
     /// handler.
     #[inline]
     fn distributes_first(self) -> bool {

@@ -198,9 +198,9 @@ impl Version {
         self.is_since(Version::V6_18)
     }
 
-    /// Whether a child with no shorter slice preempts nothing, and neither does a task that is woken
-    /// before its dequeue is finished; a wakeup that does not preempt always ends the protection of
-    /// the running entity sooner; and its check returns the next buddy.
+    /// Whether a child with no shorter slice preempts nothing, and neither does a task that is
+    /// woken before its dequeue is finished; a wakeup that does not preempt always ends the
+    /// protection of the running entity sooner; and its check returns the next buddy.
     pub const fn only_short_children_preempt(self) -> bool {
         self.is_since(Version::V6_19)
     }
