@@ -1,5 +1,5 @@
-//! chew: an endless loop that reads the clock. It measures how long it is kept from the CPU, and
-//! how long it runs in between.
+//! chew: an endless loop that reads the clock. The loop measures how long it is kept from the CPU,
+//! and how long it runs in between.
 //!
 //! A gap of more than 1 ms between two readings counts as a period off the CPU.
 

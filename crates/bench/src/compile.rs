@@ -3,7 +3,7 @@
 //! The top make parses, and runs one make after another in the directories. Each of these keeps up
 //! to N shells busy. A shell forks a compiler driver, which forks the compiler and the assembler.
 //! Each parent waits for its child. After each directory comes an archive, and at the end come the
-//! link and the compression. The shape is that of a kernel build; the times are our own.
+//! link and the compression. The shape is that of a kernel build. The times are our own.
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};

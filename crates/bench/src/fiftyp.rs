@@ -62,7 +62,7 @@ impl Benchmark for Fiftyp {
         };
         os.start(0, Spawn::new("parent", parent(options)));
         units::start_hogs(os, values.whole("hogs"));
-        // A process that starts ends when its time is up; one that never gets a CPU does not end.
+        // A process that starts ends when its time is up. One that never gets a CPU does not end.
         let forks_ns = options.processes * conditions.costs.fork_ns;
         let limit_ns = options.length_ns + 2 * options.sleep_ns + forks_ns;
         Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(findings) })

@@ -1,9 +1,9 @@
 //! Kernel threads and daemons that run on an idle machine.
 //!
 //! The machines of published measurements ran a whole system next to the measured programs. This is
-//! a model of such a system in the form of a table (`THREADS`): the threads that wake up, how
-//! often, and for how long. It models a server of 2006 to 2010 under 2.6.18 or 2.6.32 (CentOS 5 and
-//! 6), and the additional threads of a desktop on a notebook.
+//! a model of such a system in the form of a table (`THREADS`) of the threads that wake up, how
+//! often they wake, and for how long. It models a server of 2006 to 2010 under 2.6.18 or 2.6.32
+//! (CentOS 5 and 6), and the additional threads of a desktop on a notebook.
 //!
 //! Where a source is named, periods are defaults stated in documentation. The selection of threads
 //! and the other periods are from recollection of such systems. All lengths are **assumed**: they
@@ -87,7 +87,7 @@ pub(crate) fn is_on(values: &Values) -> bool {
     values.word("noise") != "none"
 }
 
-/// Returns the policies of its threads besides SCHED_OTHER.
+/// Returns the policies of its threads other than SCHED_OTHER.
 pub(crate) fn policies(values: &Values) -> Vec<Policy> {
     if is_on(values) { vec![Policy::Other, Policy::Fifo] } else { vec![Policy::Other] }
 }

@@ -293,7 +293,7 @@ impl Values {
     /// Returns the defaults.
     ///
     /// # Panics
-    /// If the default of a parameter is not allowed; a test checks that all are.
+    /// If the default of a parameter is not allowed. A test checks that all are.
     pub fn defaults(parameters: &[Parameter]) -> Values {
         let default = |parameter: &Parameter| match parameter.read_one(parameter.default) {
             Ok(value) => (parameter.name.clone(), value),

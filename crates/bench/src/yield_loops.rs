@@ -1,5 +1,5 @@
-//! yield: tasks that call `sched_yield` in a loop: switches per second, as in the announcement of
-//! the O(1) scheduler (2002).
+//! yield: the switches per second of tasks that call `sched_yield` in a loop, as in the
+//! announcement of the O(1) scheduler (2002).
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};

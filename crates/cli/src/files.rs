@@ -101,7 +101,7 @@ fn is_written_in_place(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|what| !what.is_file())
 }
 
-/// Name of a file until it is complete.
+/// Returns the name of a file until it is complete.
 fn temporary_name(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));

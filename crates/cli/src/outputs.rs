@@ -346,7 +346,7 @@ pub fn run_all(
     }
 }
 
-/// Name of a scheduler in file names.
+/// Returns the name of a scheduler in file names.
 fn file_name(contender: &Contender) -> String {
     let harmless = |letter: char| match letter {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '@' | '.' | '-' | '_' | '=' | ',' => letter,

@@ -41,7 +41,7 @@ impl CpuBits {
         }
     }
 
-    /// Whether `cpu` is in it.
+    /// Whether `cpu` is in the set.
     #[inline]
     pub fn contains(&self, cpu: CpuId) -> bool {
         self.words[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1

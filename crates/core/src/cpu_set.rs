@@ -115,7 +115,7 @@ pub fn cpu_list(cpus: &[CpuId]) -> String {
     text
 }
 
-/// Parses such a list. The CPUs are returned in the order written; blanks around numbers are
+/// Parses such a list. The CPUs are returned in the order written. Blanks around numbers are
 /// ignored. `None`: the text is not a list, a range runs backwards, or a number exceeds the largest
 /// machine ([`CPUS_MAX`]).
 pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {

@@ -50,14 +50,14 @@ pub trait Inspect {
     }
 
     /// Returns the locking scheme of its queues. (The machine decides what a lock protects and for
-    /// how long; second locks are reported with
+    /// how long. Second locks are reported with
     /// [`Platform::double_lock`](crate::Platform::double_lock).)
     fn locking(&self) -> Locking {
         Locking::PerCpu
     }
 
-    /// The distance in KiB, if any, of which the addresses that its linear scans read are
-    /// multiples, one for each task. Such addresses compete for a few lines of a cache. `None`: the
+    /// Returns the distance in KiB, if any, of which the addresses that its linear scans read (one
+    /// for each task) are multiples. Such addresses compete for a few lines of a cache. `None`: the
     /// addresses are arbitrary.
     fn scanned_apart_kib(&self) -> Option<u32> {
         None
@@ -80,7 +80,7 @@ pub trait Inspect {
         let _ = (cpu, out);
     }
 
-    /// Usage and throttling statistics of a group so far.
+    /// Returns the usage and throttling statistics of a group so far.
     ///
     /// # Errors
     /// If the release has no task groups, or there is no such group.

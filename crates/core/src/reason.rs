@@ -3,9 +3,9 @@
 //! Every decision names the [`Rule`] that made it
 //! ([`Platform::because`](crate::Platform::because)). The rule is a number and is always stored.
 //! The [`Evidence`] (the candidates, their keys, the numbers that the rule compared) is collected
-//! only on request ([`Platform::ask`](crate::Platform::ask)); the machine then hands it to the
-//! observers as an [`Account`]. [`Inspect::rules`](crate::Inspect::rules) describes the rules of a
-//! scheduler.
+//! only on request ([`Platform::ask`](crate::Platform::ask)). The machine then hands the evidence
+//! to the observers as an [`Account`]. [`Inspect::rules`](crate::Inspect::rules) describes the
+//! rules of a scheduler.
 //!
 //! An account can be checked. Among the [`Candidate`]s of a pick, the task that runs is the one
 //! with the smallest [`rank`](Candidate::rank), group by group from the root down
@@ -41,7 +41,7 @@ impl Question {
     /// Number of kinds.
     pub const COUNT: usize = 4;
 
-    /// Its name in one word.
+    /// Returns its name in one word.
     pub const fn name(self) -> &'static str {
         match self {
             Question::Pick => "pick",

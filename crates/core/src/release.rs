@@ -136,7 +136,7 @@ pub struct Entry {
     pub summary: Cow<'static, str>,
     /// Its origin.
     pub origin: Origin,
-    /// Its releases; the first is the default. Empty for a loaded scheduler, whose releases belong
+    /// Its releases. The first is the default. Empty for a loaded scheduler, whose releases belong
     /// to the code that loaded it.
     pub releases: &'static [Release],
 }

@@ -66,7 +66,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// `SCHED_FIFO` or `SCHED_RR`.
+    /// Whether the policy is `SCHED_FIFO` or `SCHED_RR`.
     #[inline]
     pub const fn is_realtime(self) -> bool {
         matches!(self, Policy::Fifo | Policy::RoundRobin)
@@ -133,7 +133,7 @@ pub struct SchedAttr {
 }
 
 impl SchedAttr {
-    /// `SCHED_OTHER` at the given nice value.
+    /// Returns `SCHED_OTHER` at the given nice value.
     pub const fn nice(nice: i32) -> SchedAttr {
         SchedAttr {
             policy: Policy::Other,
@@ -145,7 +145,7 @@ impl SchedAttr {
         }
     }
 
-    /// `SCHED_FIFO` or `SCHED_RR` at the given real-time priority.
+    /// Returns `SCHED_FIFO` or `SCHED_RR` at the given real-time priority.
     pub const fn realtime(policy: Policy, rt_priority: u32) -> SchedAttr {
         SchedAttr { policy, nice: 0, rt_priority, runtime_ns: 0, deadline_ns: 0, period_ns: 0 }
     }

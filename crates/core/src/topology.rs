@@ -1,16 +1,17 @@
-//! How the CPUs of a machine are connected.
+//! Connections between the CPUs of a machine.
 //!
 //! A CPU belongs to a **core** (its CPUs are the core's hardware threads), the core to a group of
 //! cores that share a **cache**, that group to a **package**, and all of it to a memory **node**.
-//! [`Topology::new`] takes the place of each CPU, so CPUs can be numbered as the machine numbers
-//! them and packages can differ. It checks that each smaller unit lies within a larger one.
+//! The places of the CPUs are arguments of [`Topology::new`], so CPUs can be numbered as the
+//! machine numbers them and packages can differ. It checks that each smaller unit lies within a
+//! larger one.
 //!
 //! Schedulers use a topology in two ways: by **level** (which CPUs belong together, from the
 //! smallest groups to the largest; scheduling domains are built from these), and by **place** (the
 //! distance between two CPUs).
 //!
-//! A package is a place but not a level: what kernels balance at their `CPU`, `DIE` or `PKG` level
-//! is a memory node, of which the packages are parts.
+//! A package is a place but not a level. The unit that kernels balance at their `CPU`, `DIE` or
+//! `PKG` level is a memory node, of which the packages are parts.
 
 use crate::CpuId;
 use alloc::collections::BTreeMap;
@@ -30,7 +31,7 @@ pub enum LevelKind {
     /// Memory nodes (`NODE`, `NUMA`).
     Node,
     /// All nodes of a machine with more nodes than one node domain holds (`ALLNODES`). Topologies
-    /// have no such level; the releases that use it create it.
+    /// have no such level. The releases that use it create it.
     AllNodes,
 }
 
@@ -163,8 +164,8 @@ impl fmt::Display for TopologyError {
 impl core::error::Error for TopologyError {}
 
 impl Topology {
-    /// `cpus` equal CPUs, all equally far from each other: one level of kind [`LevelKind::Cpu`]
-    /// that spans them all, or no level for a single CPU.
+    /// Returns `cpus` equal CPUs, all equally far from each other: one level of kind
+    /// [`LevelKind::Cpu`] that spans them all, or no level for a single CPU.
     ///
     /// # Panics
     /// If `cpus` is 0 or above [`CPUS_MAX`].
@@ -182,7 +183,7 @@ impl Topology {
     ///
     /// # Errors
     /// If a smaller unit does not lie within a larger one (core in cache, cache in package and in
-    /// node; packages and nodes may contain each other, but not overlap), or the distances do not
+    /// node. Packages and nodes may contain each other, but not overlap), or the distances do not
     /// match the nodes.
     pub fn new(places: Vec<Place>, distances: &[Vec<u32>]) -> Result<Topology, TopologyError> {
         if places.is_empty() || places.len() > CPUS_MAX as usize {
@@ -202,8 +203,8 @@ impl Topology {
         Ok(topology)
     }
 
-    /// `cpus` CPUs that are connected as `levels` specifies, smallest level first. Places are
-    /// derived from the levels.
+    /// Returns `cpus` CPUs that are connected as `levels` specifies, smallest level first. Places
+    /// are derived from the levels.
     ///
     /// # Panics
     /// If `cpus` is 0 or above [`CPUS_MAX`], or a level does not name a span for every CPU.
@@ -251,8 +252,7 @@ impl Topology {
     }
 
     /// Whether nothing is known about the connections of the CPUs ([`Topology::flat`]). Where it
-    /// matters, such CPUs share one cache. On other machines, CPUs with caches of their own share
-    /// none.
+    /// matters, such CPUs share one cache. On other machines, CPUs with separate caches share none.
     #[inline]
     pub const fn is_flat(&self) -> bool {
         self.is_flat
@@ -316,9 +316,9 @@ impl Topology {
         levels
     }
 
-    /// For each node, the number of the set of nodes within `reach` of each other that contains it.
-    /// `None`: these sets overlap instead of dividing the machine (in a ring each node is near two
-    /// others, which are not near each other).
+    /// Returns, for each node, the number of the set of nodes within `reach` of each other that
+    /// contains it. `None`: these sets overlap instead of dividing the machine (in a ring each node
+    /// is near two others, which are not near each other).
     fn nodes_within(&self, reach: u32) -> Option<Vec<u32>> {
         let near = |a, b| self.distance(a, b) <= reach;
         let first: Vec<u32> = (0..self.nodes)
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn levels_come_from_places_however_cpus_are_numbered() {
-        // Two nodes of one package each, two cores of two threads; siblings are i and i + 4,
+        // Two nodes of one package each, two cores of two threads. Siblings are i and i + 4,
         // packages alternate.
         let places = (0..8).map(|cpu| place(cpu % 4, cpu % 2 + 10, cpu % 2, cpu % 2));
         let topology = Topology::new(places.collect(), &[]).unwrap();

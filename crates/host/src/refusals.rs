@@ -62,8 +62,8 @@ pub fn describe(attr: &SchedAttr) -> String {
 const NICE_RIGHT: &str =
     "permit it with `sudo setcap cap_sys_nice+ep` on the program, or run it as root";
 
-/// Everything in `model` that this user cannot do on this kernel, with `cpus` for tasks that name
-/// none; once for each task and key.
+/// Returns everything in `model` that this user cannot do on this kernel, with `cpus` for tasks
+/// that name none; once for each task and key.
 pub fn refusals(model: &Model, probe: &Probe, cpus: &[u32]) -> Vec<Refusal> {
     let mut found = vec![];
     for task in &model.tasks {
@@ -306,7 +306,7 @@ pub(crate) mod tests {
     use schedlab_workload::{Target, rt_app};
     use std::collections::BTreeMap;
 
-    /// An ordinary user without capabilities, on a machine with two CPUs.
+    /// Returns an ordinary user without capabilities, on a machine with two CPUs.
     pub(crate) fn user() -> Probe {
         let place = |cpu| Place { cpu, core: cpu, cache: 0, package: 0, node: 0 };
         let no = || Permission::no("EPERM (Operation not permitted)");
@@ -359,7 +359,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The root user of the same machine.
+    /// Returns the root user of the same machine.
     pub(crate) fn root() -> Probe {
         let yes = || Permission::yes("");
         Probe {

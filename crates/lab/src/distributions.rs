@@ -15,7 +15,7 @@ pub enum Build {
 }
 
 impl Build {
-    /// Its name in tables.
+    /// Returns its name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Build::Voluntary => "voluntary",
@@ -24,7 +24,7 @@ impl Build {
         }
     }
 
-    /// The value of the tunable `preempt`: whether the build is preemptible.
+    /// Returns the value of the tunable `preempt`: whether the build is preemptible.
     pub(crate) const fn preempt(self) -> i64 {
         match self {
             Build::Voluntary => 1,
@@ -51,7 +51,7 @@ pub struct Distribution {
 }
 
 /// No differences in the fair class are known.
-const STABLE: &str = "the stable series, as far as is known";
+const STABLE: &str = "no known differences from the stable series";
 
 /// The distributions, the newest release of each first.
 pub const DISTRIBUTIONS: &[Distribution] = &[
@@ -146,7 +146,7 @@ const fn distribution(
     Distribution { name, also, series, hz, build, differs }
 }
 
-/// The distribution that is called `name`, without regard to case, spaces and hyphens.
+/// Returns the distribution that is called `name`, without regard to case, spaces and hyphens.
 pub(crate) fn distribution_of(name: &str) -> Option<&'static Distribution> {
     let plain = |name: &str| name.to_lowercase().replace([' ', '-', '_'], "");
     let wanted = plain(name);
@@ -156,7 +156,7 @@ pub(crate) fn distribution_of(name: &str) -> Option<&'static Distribution> {
     })
 }
 
-/// The distribution whose kernels have releases such as `release`.
+/// Returns the distribution whose kernels have releases such as `release`.
 pub(crate) fn distribution_of_release(release: &str) -> Option<&'static Distribution> {
     let series = series_of(release);
     let by_name = |name: &str| DISTRIBUTIONS.iter().find(|it| it.name == name);
@@ -191,13 +191,13 @@ pub(crate) fn distribution_of_release(release: &str) -> Option<&'static Distribu
     }
 }
 
-/// The series of the distribution whose kernels have releases such as `release`; `release` itself
-/// if there is none.
+/// Returns the series of the distribution whose kernels have releases such as `release`; `release`
+/// itself if there is none.
 pub fn series_of_release(release: &str) -> &str {
     distribution_of_release(release).map_or(release, |distribution| distribution.series)
 }
 
-/// `6.8` of `6.8.0-45-generic`.
+/// Returns `6.8` of `6.8.0-45-generic`.
 pub(crate) fn series_of(release: &str) -> Option<&str> {
     let second = release.match_indices('.').nth(1).map_or(release.len(), |(at, _)| at);
     let end = release[..second].find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(second);

@@ -29,7 +29,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The column of this kernel.
+    /// Returns the column of this kernel.
     pub fn chosen(&self) -> Chosen {
         let label = Setting::Kernel { title: self.title.clone() };
         let set = std::iter::once(label).chain(self.set.iter().cloned()).collect();
@@ -56,7 +56,7 @@ pub fn find(name: &str) -> Result<Option<Kernel>, UnknownScheduler> {
     of_release(name).map(Some)
 }
 
-/// The kernel with a release as `uname -r` prints it.
+/// Returns the kernel with a release as `uname -r` prints it.
 fn of_release(release: &str) -> Result<Kernel, UnknownScheduler> {
     if let Some(distribution) = distribution_of_release(release) {
         return distribution.kernel(release.into());
@@ -67,7 +67,7 @@ fn of_release(release: &str) -> Result<Kernel, UnknownScheduler> {
 }
 
 impl Distribution {
-    /// The kernel of the distribution, as a column called `title`.
+    /// Returns the kernel of the distribution, as a column called `title`.
     ///
     /// # Errors
     /// No scheduler of it is known.
@@ -89,7 +89,7 @@ impl Distribution {
     }
 }
 
-/// Statement of the release that stands for a series.
+/// Returns the statement of the release that stands for a series.
 fn nearness(series: &str, choice: &Choice) -> String {
     match choice.release.is_called(series) {
         true => format!("Linux {series}, {choice}"),
@@ -97,7 +97,7 @@ fn nearness(series: &str, choice: &Choice) -> String {
     }
 }
 
-/// The scheduler of a kernel series, or the nearest one.
+/// Returns the scheduler of a kernel series, or the nearest one.
 fn scheduler_of(series: &str) -> Result<Choice, UnknownScheduler> {
     let name = lookup::of_kernel(series).ok_or_else(|| {
         UnknownScheduler(format!("there is no scheduler of kernel \"{series}\" here"))
@@ -114,8 +114,8 @@ fn has_preempt(choice: &Choice) -> bool {
     })
 }
 
-/// The kernel of this machine: its release, and its HZ, preemption model and base slice as far as
-/// they can be read.
+/// Returns the kernel of this machine: its release, and its HZ, preemption model and base slice
+/// where they can be read.
 fn host() -> Result<Kernel, UnknownScheduler> {
     let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_string());
     let release = read("/proc/sys/kernel/osrelease").ok_or_else(|| {

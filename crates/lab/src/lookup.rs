@@ -9,9 +9,9 @@ use schedlab_sched::nearest::{Nearest, nearest};
 use schedlab_sched::registry::{self, LookupError};
 use schedlab_workload::close_names;
 
-/// The scheduler of a kernel release: `eevdf@6.18` for `6.18.3-lab`. Of the implemented releases,
-/// the nearest is taken. For kernels of distributions that differ from their series, such as
-/// `4.18.0-348.el8`, that of the distribution is taken.
+/// Returns the scheduler of a kernel release: `eevdf@6.18` for `6.18.3-lab`. Of the implemented
+/// releases, the nearest is taken. For kernels of distributions that differ from their series, such
+/// as `4.18.0-348.el8`, that of the distribution is taken.
 pub fn of_kernel(release: &str) -> Option<String> {
     let release = distributions::series_of_release(release);
     if let Ok(choice) = find(&format!("cfs@{release}")) {

@@ -10,25 +10,25 @@ use crate::settings::Setting;
 use schedlab_core::{Entry, Origin};
 use schedlab_sched::registry;
 
-/// All schedulers in their default releases, in the order in which Linux had them.
+/// Returns all schedulers in their default releases, in the order in which Linux had them.
 pub fn defaults() -> Vec<Choice> {
     let first = |entry: &&'static Entry| Choice::of(entry, &entry.releases[0]);
     registry::ALL.iter().map(first).collect()
 }
 
-/// The schedulers that Linux had, each in its default release.
+/// Returns the schedulers that Linux had, each in its default release.
 pub fn linux() -> Vec<Choice> {
     of_origin(Origin::Linux)
 }
 
-/// The main line: what most machines ran since 2.4, and its main rival. These are 2.4, the O(1)
-/// scheduler of 2.6, CFS, BFS and EEVDF, each in its default release.
+/// Returns the main line: what most machines ran since 2.4, and its main rival. These are 2.4, the
+/// O(1) scheduler of 2.6, CFS, BFS and EEVDF, each in its default release.
 pub fn main_line() -> Vec<Choice> {
     let is_of_it = |choice: &Choice| MAIN_LINE.contains(&choice.entry.name.as_ref());
     linux().into_iter().filter(is_of_it).collect()
 }
 
-/// The newest scheduler of the main line, which recent kernels run.
+/// Returns the newest scheduler of the main line, which recent kernels run.
 pub fn newest() -> Option<Choice> {
     main_line().pop()
 }
@@ -36,7 +36,7 @@ pub fn newest() -> Option<Choice> {
 /// Names of the main line.
 const MAIN_LINE: [&str; 5] = ["o_n", "o_1", "cfs", "bfs", "eevdf"];
 
-/// The textbook policies, each in its default form.
+/// Returns the textbook policies, each in its default form.
 pub fn textbook() -> Vec<Choice> {
     of_origin(Origin::Textbook)
 }
@@ -45,7 +45,7 @@ fn of_origin(origin: Origin) -> Vec<Choice> {
     defaults().into_iter().filter(|choice| choice.entry.origin == origin).collect()
 }
 
-/// All releases of all schedulers.
+/// Returns all releases of all schedulers.
 pub fn all() -> Vec<Choice> {
     let of = |entry: &&'static Entry| {
         let entry: &'static Entry = entry;

@@ -128,7 +128,7 @@ impl Setting {
         })
     }
 
-    /// Name of the setting: `nice:hog`, `sched_latency_ns`.
+    /// Returns the name of the setting: `nice:hog`, `sched_latency_ns`.
     pub fn name(&self) -> String {
         match self {
             Setting::Tunable { name, .. } => name.clone(),
@@ -141,7 +141,7 @@ impl Setting {
         }
     }
 
-    /// Value, in a form that can be parsed again.
+    /// Returns the value, in a form that can be parsed again.
     pub fn value(&self) -> String {
         match self {
             Setting::Tunable { value, .. } => value.to_string(),
@@ -158,7 +158,7 @@ impl Setting {
         }
     }
 
-    /// The tunable and its value. `None`: it is another setting.
+    /// Returns the tunable and its value. `None`: it is another setting.
     pub fn tunable(&self) -> Option<(&str, i64)> {
         match self {
             Setting::Tunable { name, value } => Some((name, *value)),
@@ -166,8 +166,8 @@ impl Setting {
         }
     }
 
-    /// The group, and the setting as in the option `--group`. `None`: it is not a setting of a
-    /// group.
+    /// Returns the group, and the setting as in the option `--group`. `None`: it is not a setting
+    /// of a group.
     pub fn group(&self) -> Option<(&str, String)> {
         Some(match self {
             Setting::Tunable { .. }
@@ -183,7 +183,7 @@ impl Setting {
         })
     }
 
-    /// The name of the kernel. `None`: it is another setting.
+    /// Returns the name of the kernel. `None`: it is another setting.
     pub fn kernel(&self) -> Option<&str> {
         match self {
             Setting::Kernel { title } => Some(title),
@@ -191,7 +191,7 @@ impl Setting {
         }
     }
 
-    /// The setting as in reports.
+    /// Returns the setting as in reports.
     pub fn written(&self) -> SettingRow {
         let value = match self.value().parse() {
             Ok(number) => SettingValue::Number(number),
@@ -202,7 +202,7 @@ impl Setting {
 }
 
 impl fmt::Display for Setting {
-    /// As [`Setting::parse`] reads it.
+    /// Writes the setting as [`Setting::parse`] reads it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.name(), self.value())
     }
@@ -258,8 +258,8 @@ impl Axis {
         Ok(Axis { name: name.into(), values: read })
     }
 
-    /// The only value, if there is just one: it applies to all columns and does not distinguish
-    /// them.
+    /// Returns the only value, if there is just one: it applies to all columns and does not
+    /// distinguish them.
     pub fn common(&self) -> Option<&Setting> {
         match self.values.as_slice() {
             [Some(one)] => Some(one),

@@ -55,7 +55,7 @@ impl From<&SchedAttr> for Prio {
     }
 }
 
-/// State of a task at a moment. Sums are as of [`since_ns`](TaskSnapshot::since_ns); the methods
+/// State of a task at a moment. Sums are as of [`since_ns`](TaskSnapshot::since_ns). The methods
 /// return them as of a given time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TaskSnapshot {
@@ -137,7 +137,7 @@ impl TaskSnapshot {
         }
     }
 
-    /// It was woken while it ran, and never had to wait.
+    /// Records that it was woken while it ran, and never had to wait.
     fn never_waited(&mut self) {
         if let Some(woken_ns) = self.woken_ns {
             self.note_latency(woken_ns);
@@ -167,7 +167,7 @@ impl CpuSnapshot {
     }
 }
 
-/// An event, as far as it changes a scene.
+/// The part of an event that changes a scene.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Note {
     /// [`Event::Born`].
@@ -301,7 +301,7 @@ impl Note {
 pub struct Scene {
     /// CPUs.
     pub cpus: Vec<CpuSnapshot>,
-    /// Tasks; those that have not started are [`Doing::NotThere`].
+    /// Tasks. Those that have not started are [`Doing::NotThere`].
     pub tasks: TaskTable<TaskSnapshot>,
 }
 

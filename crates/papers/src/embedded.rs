@@ -62,7 +62,7 @@ pub const TARGETS: (&str, &str) =
 pub const CONTRADICTIONS: (&str, &str) =
     ("data/contradictions.toml", include_str!("../experiments/data/contradictions.toml"));
 
-/// All experiments that are part of the program.
+/// Returns all experiments that are part of the program.
 ///
 /// # Errors
 /// A file is malformed, which is an error in this program.

@@ -8,7 +8,8 @@ const WIDTH: f64 = 220.0;
 const HEIGHT: f64 = 22.0;
 const MARGIN: f64 = 6.0;
 
-/// The strip of a demand as SVG. `None` if it is not about a number, or all values are equal.
+/// Returns the strip of a demand as SVG. `None` if it is not about a number, or all values are
+/// equal.
 pub fn strip(judged: &Judged) -> Option<String> {
     let values = judged.values.as_ref().filter(|values| !values.is_single())?;
     let published: Option<f64> = judged.published.parse().ok();

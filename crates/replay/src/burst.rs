@@ -99,7 +99,7 @@ pub struct Sleep {
     pub last_cpu: Option<u32>,
     /// State in which the task sleeps.
     pub state: State,
-    /// Cause of the wakeup, as far as it could be inferred.
+    /// Cause of the wakeup, to the extent that it could be inferred.
     pub kind: SleepKind,
 }
 

@@ -222,7 +222,7 @@ impl Pairs {
 }
 
 /// Whether a sleeper waited for a task. The sleeper was woken `all` times in soft context,
-/// `of_pair` of them while that task was current; the task has `cpu_ns` of the total CPU time
+/// `of_pair` of them while that task was current. The task has `cpu_ns` of the total CPU time
 /// `busy_ns`.
 pub fn passes(of_pair: u64, all: u64, cpu_ns: u64, busy_ns: u64) -> bool {
     // Compares the share of wakeups with max(1/4, min(9/10, 3u)), in whole numbers.

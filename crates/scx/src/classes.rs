@@ -53,7 +53,7 @@ impl Classes {
         Classes { core, has_urgent: false, late: vec![] }
     }
 
-    /// The policy.
+    /// Returns the policy.
     pub fn policy(&self) -> &ScxScheduler {
         &self.core.fair.scx
     }

@@ -47,7 +47,7 @@ pub const MASK_EMPTY: u32 = 4;
 /// masks of the next node.
 pub const MASK_NODES: u32 = 5;
 
-/// Number of the first mask that policies may create, on a machine with `nodes` nodes.
+/// Returns the number of the first mask that policies may create, on a machine with `nodes` nodes.
 pub(crate) const fn first_mask(nodes: u32) -> u32 {
     MASK_NODES + 2 * nodes
 }

@@ -156,13 +156,13 @@ pub(crate) fn data(act: &mut Act<'_>, [from, offset, len, ..]: [u64; 5]) -> Outc
     })
 }
 
-/// `bpf_dynptr_slice`: like [`data`], but also for read-only memory. The program's buffer is not
-/// needed, since the memory is contiguous.
+/// Implements `bpf_dynptr_slice`: like [`data`], but also for read-only memory. The program's
+/// buffer is not needed, since the memory is contiguous.
 pub(crate) fn slice(act: &mut Act<'_>, [from, offset, _, len, _]: [u64; 5]) -> Outcome {
     Ok(part(load(act, from)?, offset, len).unwrap_or(0))
 }
 
-/// `bpf_dynptr_slice_rdwr`.
+/// Implements `bpf_dynptr_slice_rdwr`.
 pub(crate) fn slice_rdwr(act: &mut Act<'_>, [from, offset, _, len, _]: [u64; 5]) -> Outcome {
     data(act, [from, offset, len, 0, 0])
 }

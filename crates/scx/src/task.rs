@@ -132,7 +132,7 @@ const WEIGHTS: [u64; 40] = [
     70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
-/// `scx.weight` of a task: 1 to 10000, 100 at nice 0.
+/// Returns the `scx.weight` of a task: 1 to 10000, 100 at nice 0.
 pub fn weight_of(attr: &SchedAttr) -> u32 {
     let weight = match attr.policy {
         Policy::Idle => 3,

@@ -293,7 +293,7 @@ impl Context {
         }
     }
 
-    /// Returns `common_flags` of a binary record, as far as they describe the context.
+    /// Returns the part of `common_flags` of a binary record that describes the context.
     pub fn common_flags(self) -> u8 {
         match self {
             Context::Task | Context::Unknown => 0,

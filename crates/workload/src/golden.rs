@@ -492,7 +492,7 @@ fn topology(value: Cursor<'_>, cpus: u32) -> Result<Option<Topology>, Diagnostic
     Ok(Some(topology))
 }
 
-/// Reads a list of the conventions that are on; the others are off.
+/// Reads a list of the conventions that are on. The others are off.
 fn conventions(list: Cursor<'_>) -> Result<Conventions, Diagnostic> {
     let mut conventions = Conventions::default();
     for item in list.array()? {

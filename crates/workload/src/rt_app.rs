@@ -9,7 +9,7 @@
 //! allowed), JSON to a [`Model`] (every key and value is known and of the right kind), and checks
 //! of the model as a whole (`check`). Errors that can be found beforehand do not occur during a
 //! run. [`prepare`] compiles a model to scripts and returns a [`Kernel`] that runs them. No event
-//! needs an interpreter of its own: each is one step of the kernel of programs, or two.
+//! needs a separate interpreter: each is one step of the kernel of programs, or two.
 //!
 //! # Where the language leaves a choice
 //!

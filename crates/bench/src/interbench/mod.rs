@@ -2,8 +2,8 @@
 //! Kolivas, 2005; release 0.31).
 //!
 //! A run is one measured task with one load. The load is released first and the task a second
-//! later. After 30 s the controller stops both. It makes the runs one after another and forks new
-//! processes for each.
+//! later. After 30 s the controller stops both. The controller makes the runs one after another and
+//! forks new processes for each.
 //!
 //! * `step`: the arithmetic of deadlines.
 //! * `tasks`: the programs.

@@ -142,7 +142,7 @@ fn shown_id(metric: &Metric) -> String {
 /// Maximum length of a name that counts as a misspelling, bytes.
 const LONGEST: usize = 200;
 
-/// Message for an unknown metric, with similar names.
+/// Returns the message for an unknown metric, with similar names.
 fn unknown(name: &str) -> String {
     if name.len() > LONGEST {
         return format!(
@@ -181,7 +181,7 @@ fn unknown(name: &str) -> String {
 /// Maximum number of suggested names.
 const NEAREST: usize = 4;
 
-/// Number of letters to change, remove or insert to turn `a` into `b`.
+/// Returns the number of letters to change, remove or insert to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

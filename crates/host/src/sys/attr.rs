@@ -74,8 +74,8 @@ pub fn get_attr() -> io::Result<Attr> {
     Ok(Attr { policy: is.policy, nice: is.nice, priority: is.priority, runtime_ns: is.runtime_ns })
 }
 
-/// The kernel's base slice: the slice of an ordinary thread that has not set one, ns. `None`: the
-/// kernel does not report it (before 6.12).
+/// Returns the kernel's base slice: the slice of an ordinary thread that has not set one, ns.
+/// `None`: the kernel does not report it (before 6.12).
 pub fn base_slice_ns() -> Option<u64> {
     let attr = get_attr().ok()?;
     let is_fair = [libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE]

@@ -1,6 +1,6 @@
 //! Costs of operations on a modelled machine.
 //!
-//! The idealised machine decides, switches and calls at no cost; golden schedules need that. A
+//! The idealised machine decides, switches and calls at no cost, which golden schedules need. A
 //! modelled machine has a [`CostModel`]: data from a description file, each number with its source.
 //!
 //! * [`kernel`]: the kernel's own operations: picking, waking, ticking, switching, locking.

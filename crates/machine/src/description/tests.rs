@@ -214,7 +214,7 @@ fn what_one_pentium_was_calibrated_on_the_others_have_by_their_clocks() {
             assert!((other.value * ghz / fitted.value - 1.0).abs() < 0.001, "{name} {key}");
         }
     }
-    // Memory does not get faster with the clock; the contents of a cache do.
+    // Memory does not get faster with the clock. The contents of a cache do.
     let miss = "costs.by_scheduler.o_n.scan_miss";
     for (name, ghz) in [("pentium3-850x2", 0.85), ("pentium3-700x4", 0.7), ("pentium3-700x8", 0.7)]
     {

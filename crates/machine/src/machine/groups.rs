@@ -1,5 +1,5 @@
-//! Control groups as far as they concern the machine rather than its scheduler: the CPUs of a group
-//! (`cpuset.cpus`) and the freezer.
+//! The parts of control groups that concern the machine rather than its scheduler: the CPUs of a
+//! group (`cpuset.cpus`) and the freezer.
 //!
 //! * A task may use the CPUs that its owner allows, that its **group** has, and that are online. A
 //!   group has the CPUs of its own set that its parent also has. If there are none (or none is
@@ -56,7 +56,7 @@ impl Groups {
         if self.rows.iter().all(|row| row.cpus.is_none()) {
             return;
         }
-        // The CPUs that each group would have if all were online; parents come first.
+        // The CPUs that each group would have if all were online. Parents come first.
         let mut effective: Vec<CpuSet> = Vec::with_capacity(self.rows.len());
         for (number, row) in self.rows.iter().enumerate() {
             if number == 0 {

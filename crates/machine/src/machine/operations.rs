@@ -471,7 +471,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.observer.on(self.now_ns, Event::Refused { task, request, errno, from_outside });
     }
 
-    /// Whether `task` is unborn, alive or dead, and thus the effect of a change to it.
+    /// Returns whether `task` is unborn, alive or dead, and thus the effect of a change to it.
     fn lifecycle(&mut self, task: TaskId) -> Lifecycle<'_> {
         let task = &mut self.tasks[task.index()];
         match (task.state, task.unborn.as_deref_mut()) {

@@ -6,7 +6,7 @@
 //! ahead a little more with every burst, without limit, and ever more time is due to the tasks that
 //! share the machine with it. The machine of this file has the same bursts instead, as in the
 //! literature on fair queueing (generalised processor sharing): each burst begins when it begins on
-//! the real machine, and is served until it has had the same CPU time as there.
+//! the real machine, and is served until it has had the same CPU time as on the real machine.
 //!
 //! ```text
 //!     a burst begins                the task is on the machine; lag = 0 unless it was still on it
@@ -18,9 +18,9 @@
 //! ```
 //!
 //! The last clause: the machine learns the length of a burst only when the burst ends on the real
-//! machine, and serves the task until then. If it has served too much, that was taken from the
-//! other tasks, and they get it back. If a CPU idled while the task waited, no task is ahead by it,
-//! and no task gets anything.
+//! machine, and serves the task until then. If it has served the task too much, it took that time
+//! from the other tasks, and they get it back. If a CPU idled while the task waited, no task is
+//! ahead because of that, and no task gets anything.
 //!
 //! The lag is sampled whenever the task changes from waiting to running or back, and when the burst
 //! or the run ends. (If it changes back in the same nanosecond, nothing has happened.) The
@@ -396,7 +396,7 @@ impl Bursts {
         self.machine.change_cpus(comes);
     }
 
-    /// `task` gets a CPU.
+    /// Records that `task` gets a CPU.
     pub fn take_cpu(&mut self, now_ns: u64, task: TaskId) {
         self.look(now_ns, task);
         let row = &mut self.tasks[task];
@@ -409,7 +409,7 @@ impl Bursts {
         }
     }
 
-    /// `task` leaves its CPU.
+    /// Records that `task` leaves its CPU.
     pub fn leave_cpu(&mut self, now_ns: u64, task: TaskId) {
         self.catch_up(now_ns);
         self.pause_running(now_ns, task);

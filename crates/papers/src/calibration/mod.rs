@@ -258,7 +258,7 @@ impl Calibration {
         }
     }
 
-    /// The simulated values of `points` with these values of the parameters.
+    /// Returns the simulated values of `points` with these values of the parameters.
     fn simulate(
         &self,
         points: &[Point],
@@ -323,7 +323,7 @@ impl SimulationCache {
     }
 }
 
-/// The relative error of ratios: the root of the mean square of their logarithms.
+/// Returns the relative error of ratios: the root of the mean square of their logarithms.
 pub fn off(ratios: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = ratios.len().max(1) as f64;
     let squares: f64 = ratios.map(|ratio| libm::log(ratio) * libm::log(ratio)).sum();

@@ -17,7 +17,7 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// The checksum so far.
+    /// Returns the checksum so far.
     pub fn value(self) -> u64 {
         self.0
     }
@@ -43,7 +43,7 @@ impl Fingerprint {
     }
 }
 
-/// A distinct number for each task, and for no task.
+/// Returns a distinct number for each task, and for no task.
 const fn task(task: Option<TaskId>) -> u64 {
     match task {
         None => 0,

@@ -69,8 +69,8 @@ impl Maker {
         from[self.random.below(from.len() as u64) as usize].clone()
     }
 
-    /// A time between `min_us` and `max_us`. If the world has round numbers it is mostly round, so
-    /// that it coincides with other times and with ticks.
+    /// Returns a time between `min_us` and `max_us`. If the world has round numbers it is mostly
+    /// round, so that it coincides with other times and with ticks.
     fn time_us(&mut self, min_us: u64, max_us: u64) -> u64 {
         let time_us = min_us + self.random.below(max_us - min_us + 1);
         if self.round && self.random.below(10) < 8 {
@@ -137,7 +137,7 @@ impl Maker {
         if self.chance(60) { 0 } else { self.random.below(40) as i32 - 20 }
     }
 
-    /// A policy and its parameters.
+    /// Returns a policy and its parameters.
     fn policy(&mut self) -> Properties {
         let mut properties = Properties::default();
         let known: Vec<Policy> = self.policies.clone();
@@ -208,8 +208,8 @@ impl Maker {
         properties
     }
 
-    /// Number of repetitions of `run_us` of work and `sleep_us` of sleep that uses up the task's
-    /// budget, with at most two seconds of sleep.
+    /// Returns the number of repetitions of `run_us` of work and `sleep_us` of sleep that uses up
+    /// the task's budget, with at most two seconds of sleep.
     fn rounds(&mut self, run_us: u64, sleep_us: u64) -> u64 {
         let by_work = self.budget_us / run_us.max(1);
         let by_sleep = 2_000_000 / sleep_us.max(1);

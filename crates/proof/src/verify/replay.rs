@@ -234,8 +234,8 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Replayed, GoldenError> {
     Ok((slices, figures))
 }
 
-/// The first figure of the file, task by task, that differs in the replay. Definitions of switches,
-/// wakeups and migrations differ between schedulers' files, so these are not compared.
+/// Returns the first figure of the file, task by task, that differs in the replay. Definitions of
+/// switches, wakeups and migrations differ between schedulers' files, so these are not compared.
 fn first_figure_that_differs(
     file: &GoldenFile,
     got: &HashMap<TaskId, ThreadFigures>,
@@ -255,8 +255,8 @@ fn first_figure_that_differs(
     })
 }
 
-/// The machine of `file` at its end, with the scheduler inside the value that `wrap` returns.
-/// `reasons`: whether its decisions come with their grounds.
+/// Returns the machine of `file` at its end, with the scheduler inside the value that `wrap`
+/// returns. `reasons`: whether its decisions come with their grounds.
 fn run<'o, S: Scheduler>(
     file: &GoldenFile,
     choice: &Choice,
@@ -331,7 +331,7 @@ fn run<'o, S: Scheduler>(
     Ok(machine)
 }
 
-/// The CPU with the number `value`, a setting of the machine.
+/// Returns the CPU with the number `value`, a setting of the machine.
 fn cpu_of(file: &GoldenFile, value: i64) -> Result<CpuId, GoldenError> {
     let number = u32::try_from(value).ok().filter(|&number| number < file.cpus);
     number.map(CpuId).ok_or_else(|| {

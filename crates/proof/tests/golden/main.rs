@@ -54,7 +54,7 @@ const FILES: [(&str, usize); 20] = [
 /// Number of files by folder below `tests/golden`.
 type Counts = BTreeMap<String, usize>;
 
-/// The first part of a path below `tests/golden`.
+/// Returns the first part of a path below `tests/golden`.
 fn folder(name: &str) -> String {
     name.split('/').next().unwrap_or_default().to_string()
 }

@@ -22,7 +22,7 @@ const LEGEND_LINE: f64 = 20.0;
 const LETTER: f64 = 7.0;
 
 const GREY: &str = "#777";
-/// Colours that colour-blind readers can distinguish, too (after Okabe and Ito, of even
+/// Colours that colour-blind readers can also distinguish (after Okabe and Ito, of even
 /// brightness).
 const COLORS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#b8509b", "#c08a00", "#3a9fd6", "#8c564b", "#7f7fdb"];

@@ -1,12 +1,12 @@
-//! BFS: one queue for the whole machine, virtual deadlines. Con Kolivas's out-of-tree scheduler,
-//! from 2.6.31 (August 2009) on.
+//! BFS: one queue for the whole machine, and virtual deadlines. This is Con Kolivas's out-of-tree
+//! scheduler, from 2.6.31 (August 2009) on.
 //!
 //! # The algorithm
 //!
-//! There are no runqueues of CPUs, no balancing, no measurement of sleep, no groups. All runnable
-//! tasks that do not hold a CPU are in **one queue** under one lock. A task has a **slice** of
-//! `rr_interval`, the same for every nice level, and a **virtual deadline**, which is set when the
-//! slice is filled:
+//! There are no runqueues of CPUs, no balancing, no measurement of sleep, and no groups. All
+//! runnable tasks that do not hold a CPU are in **one queue** under one lock. A task has a
+//! **slice** of `rr_interval`, the same for every nice level, and a **virtual deadline**, which is
+//! set when the slice is filled:
 //!
 //! ```text
 //! deadline = now + rr_interval * ratio[nice]          # the ratio grows by 10 % a nice level
@@ -14,13 +14,14 @@
 //!
 //! A CPU that needs a task takes the queued one with the **earliest deadline** (of the best level:
 //! real-time priorities come first and are first in, first out; `SCHED_IDLEPRIO` comes last). When
-//! a slice is used up it is refilled, with a new deadline, and the task queues with the others. A
+//! a slice is used up, it is refilled with a new deadline, and the task joins the queue again. A
 //! task that sleeps keeps its deadline and the rest of its slice. When it wakes, its deadline is
 //! old, and therefore early. So it takes an idle CPU if there is one, and otherwise preempts the
-//! running task with the *latest* deadline of the whole machine, if that is later than its own.
+//! running task with the *latest* deadline of the whole machine, if that deadline is later than its
+//! own.
 //!
-//! That is all. No task waits longer than the deadline distance of its nice level plus the slices
-//! of the tasks before it.
+//! No task waits longer than the deadline distance of its nice level plus the slices of the tasks
+//! before it.
 //!
 //! # Cost
 //!
@@ -48,7 +49,7 @@
 //!
 //! # Not included
 //!
-//! `SCHED_ISO`: no task has it here, so its allowance limits none. Frequency scaling.
+//! `SCHED_ISO` (no task has this policy here, so its allowance limits none) and frequency scaling.
 
 mod audit;
 mod clock;
@@ -134,8 +135,8 @@ struct Cpu {
     tasks: u32,
 }
 
-/// The running task as seen by wakeup preemption. Kept in a table of its own, since every wakeup on
-/// a busy machine walks all of it.
+/// The running task as seen by wakeup preemption. It is kept in a separate table, since every
+/// wakeup on a busy machine walks all of it.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     rq_deadline: i64,
@@ -219,7 +220,7 @@ impl Bfs {
         }
     }
 
-    /// Distance from now to a full slice's deadline at `nice`.
+    /// Returns the distance from now to a full slice's deadline at `nice`.
     #[inline]
     fn deadline_distance(&self, nice: i8) -> i64 {
         self.distances[(nice + 20) as usize]

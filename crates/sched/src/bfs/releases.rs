@@ -164,12 +164,12 @@ impl Version {
         dithers: true,
     };
 
-    /// `prio_ratios` at a nice value.
+    /// Returns `prio_ratios` at a nice value.
     pub(super) const fn ratio(&self, nice: i32) -> i64 {
         self.prio_ratios[(nice + 20) as usize]
     }
 
-    /// `rr_interval` at boot, ms.
+    /// Returns `rr_interval` at boot, ms.
     pub(super) const fn rr_interval_at_boot(&self, cpus: u32) -> i64 {
         if self.interval_grows_with_cpus { 6 * (1 + cpus.ilog2() as i64) } else { 6 }
     }
@@ -182,7 +182,7 @@ impl Version {
         }
     }
 
-    /// Distance of the deadline of a full slice: jiffies, at least 1; or ns of niffies.
+    /// Returns the distance of the deadline of a full slice: jiffies, at least 1; or ns of niffies.
     pub(super) fn deadline_distance(&self, nice: i32, rr_interval_ms: i64, hz: u32) -> i64 {
         let weighted = self.ratio(nice) * rr_interval_ms;
         match self.clock {

@@ -39,7 +39,7 @@ fn settle(bfs: &mut Bfs, platform: &mut Platform) {
     bfs.audit().unwrap();
 }
 
-/// The tick of all CPUs at `ms`.
+/// Ticks all CPUs at `ms`.
 fn tick(bfs: &mut Bfs, platform: &mut Platform, ms: u64) {
     platform.set_now_ns(ms * MS);
     platform.set_jiffies(ms);
@@ -332,7 +332,7 @@ fn tunables_are_checked() {
 fn an_account_of_a_pick_has_each_queued_deadline() {
     let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[0, 0, 5]);
     platform.ask(true);
-    // The running task's slice ends: it queues with a deadline of its own, behind the others.
+    // The running task's slice ends: it queues with its own deadline, behind the others.
     bfs.cpus[0].rq_time_slice = 0;
     let next = bfs.schedule(&mut platform, CPU0);
     let account = platform.take_accounts().pop().expect("an account was requested");

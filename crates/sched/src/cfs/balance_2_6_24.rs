@@ -204,7 +204,7 @@ impl Queues<'_> {
     }
 
     /// `balance_tasks`: moves tasks of one class from `from` to `to`. Returns the weight still to
-    /// be moved, and the number of tasks moved; `all_pinned` becomes that of the class.
+    /// be moved, and the number of tasks moved. `all_pinned` becomes that of the class.
     fn balance_tasks(
         &mut self,
         platform: &mut Platform,
@@ -296,7 +296,7 @@ impl Balanced for Queues<'_> {
         self.fair.refresh_early_loads(self.rqs);
     }
 
-    /// Any number of tasks: each class in turn, until the load has moved.
+    /// Moves any number of tasks: from each class in turn, until the load has moved.
     fn move_tasks(
         &mut self,
         platform: &mut Platform,
@@ -350,8 +350,9 @@ mod tests {
     use crate::classes::testing::{Bench, Life, MS};
     use schedlab_core::{BuildConfig, CpuSet, Parent, SchedAttr, TaskAttr};
 
-    /// CPU 0 runs one task, and a task of nice -20 (weight 88761) waits there. Returns whether that
-    /// task moves to CPU 1 when `rest` is to be moved and the best priority there is `best_prio`.
+    /// Lets CPU 0 run one task while a task of nice -20 (weight 88761) waits there. Returns whether
+    /// the waiting task moves to CPU 1 when `rest` is to be moved and the best priority there is
+    /// `best_prio`.
     fn moves(rest: i64, best_prio: i16) -> bool {
         let config = BuildConfig::flat(2, 1000);
         let mut m =

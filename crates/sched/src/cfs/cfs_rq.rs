@@ -106,7 +106,7 @@ impl CfsRq {
     }
 
     /// `update_min_vruntime`: follows the entity that is furthest behind, and never goes back.
-    /// `curr` is the running entity's virtual time; an entity that has just left the queue, but not
+    /// `curr` is the running entity's virtual time. An entity that has just left the queue, but not
     /// yet the CPU, still counts.
     #[inline]
     pub fn update_min_vruntime(&mut self, curr: Option<Vruntime>) {

@@ -40,8 +40,8 @@ impl Cfs {
         }))
     }
 
-    /// `sched_group_set_shares`: returns the entity on every CPU receives the full shares until
-    /// they are next divided.
+    /// `sched_group_set_shares`: the entity on every CPU receives the full shares until they are
+    /// next divided.
     pub(super) fn sched_group_set_shares(
         &mut self,
         rqs: &mut Rqs,
@@ -76,10 +76,10 @@ impl Cfs {
         Ok(())
     }
 
-    /// `moved_group_fair`: returns a task, off its queue, joins another group and is placed there
-    /// like a new task. If its virtual time is later than that of a new task it keeps it, although
-    /// it comes from another group's clock. If the task is alone on the queue, it then advances
-    /// that clock.
+    /// `moved_group_fair`: moves a task, which is off its queue, to another group and places it
+    /// there like a new task. A virtual time later than that of a new task is kept, although it
+    /// comes from another group's clock. If the task is alone on the queue, it then advances that
+    /// clock.
     pub(super) fn moved_group_fair(
         &mut self,
         rqs: &mut Rqs,

@@ -13,7 +13,7 @@ pub struct CpuLoads {
 }
 
 impl CpuLoads {
-    /// No load, now or earlier.
+    /// Creates loads of 0, now and earlier.
     pub fn new(cpus: u32) -> CpuLoads {
         CpuLoads {
             weighted: alloc::vec![0; cpus as usize],
@@ -27,7 +27,7 @@ impl CpuLoads {
         self.weighted[cpu.index()]
     }
 
-    /// The load of `cpu` has changed.
+    /// Records that the load of `cpu` has changed.
     #[inline]
     pub fn set_weighted_load(&mut self, cpu: CpuId, load: u64) {
         self.weighted[cpu.index()] = load;

@@ -1,7 +1,7 @@
 //! CPU power: the capacity of a group of CPUs for ordinary tasks.
 //!
 //! All CPUs see the same groups, except in a NODE domain: each node has its own copies, and updates
-//! only its own group's. It never learns how much real-time tasks take on other nodes.
+//! only its own group's. A node never learns how much real-time tasks take on other nodes.
 
 use super::lb_env::SCHED_LOAD_SCALE;
 use crate::classes::Rqs;
@@ -23,7 +23,7 @@ pub struct CpuPower {
 
 impl CpuPower {
     /// Returns the power at boot, when real-time tasks take none of it. The threads of a core share
-    /// its power; a group of several CPUs has the sum of its parts.
+    /// its power. A group of several CPUs has the sum of its parts.
     pub fn at_boot(domains: &Domains, is_online: impl Fn(CpuId) -> bool) -> CpuPower {
         let mut power: Vec<Vec<u64>> = Vec::new();
         for number in 0..domains.levels() {
@@ -84,7 +84,7 @@ impl CpuPower {
         core::mem::replace(&mut self.weak_groups[level], weak)
     }
 
-    /// `update_group_power`: the power of `cpu`'s group that real-time tasks leave.
+    /// `update_group_power`: computes the power of `cpu`'s group that real-time tasks leave.
     pub fn update_group_power(&mut self, rqs: &mut Rqs, level: usize, cpu: CpuId) {
         let power = match rqs.domains.child(cpu, level) {
             None => update_cpu_power(rqs, level, cpu),
@@ -124,7 +124,7 @@ mod tests {
     use schedlab_core::Topology;
     use schedlab_core::topology::{Level, LevelKind, Place};
 
-    /// A core of two threads has a power of 1178, each thread half of that; a CPU that is offline
+    /// A core of two threads has a power of 1178, each thread half of that. A CPU that is offline
     /// counts fully.
     #[test]
     fn threads_share_what_a_core_is_worth() {

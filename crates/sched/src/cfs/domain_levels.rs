@@ -11,8 +11,8 @@ pub fn domains(topology: &Topology) -> Domains {
     Domains::by_flags(topology.cpus(), &domain_levels_2_6::levels(topology), false, params)
 }
 
-/// `balance_interval` of a new domain, ms: shorter than that of a domain of nodes ever becomes
-/// later.
+/// Returns `balance_interval` of a new domain, ms. In a domain of nodes it never becomes as short
+/// again.
 pub(super) const fn first_interval_ms(kind: LevelKind) -> u64 {
     match kind {
         LevelKind::AllNodes => 64,

@@ -80,7 +80,7 @@ impl Entity {
         }
     }
 
-    /// It is picked: its slice begins, at `clock` by its CPU.
+    /// Begins the slice of the picked entity, at `clock` by its CPU.
     #[inline]
     pub(super) fn begin_turn(&mut self, clock: u64) {
         self.exec_start = clock;

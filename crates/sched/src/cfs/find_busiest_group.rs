@@ -9,7 +9,8 @@ use crate::classes::Rqs;
 use schedlab_core::CpuId;
 
 impl Cfs {
-    /// `find_busiest_group` and `find_busiest_queue`: the CPU to pull from, and the weight to pull.
+    /// `find_busiest_group` and `find_busiest_queue`: returns the CPU to pull from, and the weight
+    /// to pull.
     pub(super) fn find_busiest(
         &mut self,
         rqs: &mut Rqs,
@@ -92,9 +93,9 @@ impl Cfs {
         Some(SdLbStats { this: own, busiest, busiest_number, avg_load })
     }
 
-    /// Like [`find_busiest`](Cfs::find_busiest), for a level where every group is one CPU of full
-    /// power. Then only CPUs with more than one thread can be busiest, and the sum over the others
-    /// is needed only when a worthwhile one is found.
+    /// Does the same as [`find_busiest`](Cfs::find_busiest), for a level where every group is one
+    /// CPU of full power. Then only CPUs with more than one thread can be busiest. The sum over the
+    /// others is needed only when a worthwhile candidate is found.
     fn find_busiest_of_equals(
         &self,
         rqs: &Rqs,
@@ -210,8 +211,8 @@ impl Cfs {
         Some(imbalance)
     }
 
-    /// `fix_small_imbalance`: the imbalance is less than a task. Decides whether moving one pays
-    /// nevertheless.
+    /// `fix_small_imbalance`: the imbalance is less than a task. Decides whether moving a task
+    /// still pays.
     fn fix_small_imbalance(
         &self,
         rqs: &Rqs,

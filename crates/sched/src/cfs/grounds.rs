@@ -1,6 +1,6 @@
 //! The grounds of the fair class's decisions.
 //!
-//! A decision stores only the number of its rule; this module runs only on request. The candidates
+//! A decision stores only the number of its rule. This module runs only on request. The candidates
 //! of a pick are found without the timeline that the pick reads, by examining every entity of a
 //! queue: its virtual time, its arrival, and whether it is a buddy.
 
@@ -143,8 +143,8 @@ impl Cfs {
         evidence
     }
 
-    /// The grounds of a wakeup check of `pid` against the task that runs on its CPU: both entities
-    /// at the group level that decides.
+    /// Records the grounds of a wakeup check of `pid` against the task that runs on its CPU: both
+    /// entities at the group level that decides.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_wakeup(&self, rqs: &Rqs, cpu: CpuId, pid: Pid, out: &mut Evidence) {
@@ -165,7 +165,7 @@ impl Cfs {
             .term("wakeup_gran_ns", self.wakeup_gran(running, challenger) as i64);
     }
 
-    /// The grounds for ending a slice at a tick.
+    /// Records the grounds for ending a slice at a tick.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_tick(&self, curr: EntityId, slice_ns: u64, out: &mut Evidence) {
@@ -179,7 +179,8 @@ impl Cfs {
         }
     }
 
-    /// The grounds of a move by the balancer: the loads of both CPUs, and the weight that moves.
+    /// Records the grounds of a move by the balancer: the loads of both CPUs, and the weight that
+    /// moves.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_move(
@@ -194,8 +195,8 @@ impl Cfs {
             .term("weight", self.entities[e].load.weight as i64);
     }
 
-    /// The grounds of CPU selection at a fork: the loads of the CPU of the fork and of the chosen
-    /// one.
+    /// Records the grounds of CPU selection at a fork: the loads of the CPU of the fork and of the
+    /// chosen one.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_fork(&self, this: CpuId, chosen: CpuId, out: &mut Evidence) {

@@ -4,7 +4,7 @@
 //! # The rule
 //!
 //! For each task the scheduler records how long it has run and how long it has slept, and
-//! `nice_add`, initially 0. On entry to `schedule()` the outgoing task is judged: it is CPU bound,
+//! `nice_add`, initially 0. On entry to `schedule()` the outgoing task is judged. It is CPU-bound,
 //! and `nice_add` grows by 1, if
 //!
 //! ```text
@@ -12,17 +12,17 @@
 //! ```
 //!
 //! From then on the task is scheduled with nice + `nice_add`. `nice_add` is never above 3: each
-//! step costs a task about a tenth of its time, and more would starve it. The square makes each
-//! further step harder, as a safeguard against misjudgement. `tau` (100 ms) is the run time that
-//! must have been observed before a task is judged. With f = 1000 a task is affected only if it
-//! sleeps less than 0.1 % of the time.
+//! step costs a task about a tenth of its time, and more steps would starve the task. The square
+//! makes each further step harder, as a safeguard against misjudgement. `tau` (100 ms) is the run
+//! time that must have been observed before a task is judged. With f = 1000 a task is affected only
+//! if it sleeps less than 0.1 % of the time.
 //!
 //! # Our interpretation, where the paper is silent
 //!
-//! Each call of `schedule()` makes at most one step; `nice_add` never falls; both kinds of sleep
-//! count; a child starts without history; nice is at most 19; tasks of policy `SCHED_IDLE` and
-//! real-time tasks are not affected. We added a variant, off unless `interactive_reset_ns` is set:
-//! a sleep of that length shows that the task is not CPU bound, and clears its history.
+//! Each call of `schedule()` makes at most one step, and `nice_add` never falls. Both kinds of
+//! sleep count. A child starts without history. Nice is at most 19. Tasks of policy `SCHED_IDLE`
+//! and real-time tasks are not affected. We added a variant, off unless `interactive_reset_ns` is
+//! set: a sleep of that length shows that the task is not CPU-bound, and clears its history.
 
 use crate::classes::Pid;
 use alloc::vec::Vec;
@@ -97,7 +97,7 @@ impl Interactive {
         SchedAttr { nice: (attr.nice + i32::from(self.nice_add(pid))).min(19), ..*attr }
     }
 
-    /// A thread is created, without history.
+    /// Creates a thread without history.
     pub(super) fn born(&mut self, pid: Pid) {
         if self.rows.len() <= pid.index() {
             self.rows.resize(pid.index() + 1, Row::default());
@@ -105,7 +105,7 @@ impl Interactive {
         self.rows[pid.index()] = Row::default();
     }
 
-    /// On entry to `schedule()`: judges the outgoing task, which has run `sum_exec_ns` in total.
+    /// Judges, on entry to `schedule()`, the outgoing task, which has run `sum_exec_ns` in total.
     /// Returns whether its `nice_add` has grown.
     pub(super) fn judge(&mut self, pid: Pid, sum_exec_ns: u64) -> bool {
         let row = &self.rows[pid.index()];
@@ -114,13 +114,13 @@ impl Interactive {
         bound
     }
 
-    /// `pid` goes to sleep.
+    /// Records that `pid` goes to sleep.
     pub(super) fn sleeps(&mut self, pid: Pid, now_ns: u64) {
         self.rows[pid.index()].asleep_since_ns = Some(now_ns);
     }
 
-    /// `pid`, which has run `ran_ns` in total, has been woken. Returns whether its sleep was long
-    /// enough to clear its history.
+    /// Records that `pid`, which has run `ran_ns` in total, has been woken. Returns whether its
+    /// sleep was long enough to clear its history.
     pub(super) fn wakes(&mut self, pid: Pid, now_ns: u64, ran_ns: u64) -> bool {
         let row = &mut self.rows[pid.index()];
         let Some(since) = row.asleep_since_ns.take() else {

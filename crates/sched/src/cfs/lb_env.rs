@@ -22,7 +22,7 @@ pub struct Balancing {
 }
 
 impl Balancing {
-    /// Nothing to do: lengthens the interval.
+    /// Lengthens the interval, because there is nothing to do.
     pub(super) fn lengthen_interval(&mut self, params: &DomainParams, all_pinned: bool) {
         const MAX_PINNED_INTERVAL_MS: u64 = 512;
         let interval = &mut self.interval_ms;
@@ -85,7 +85,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// All CPUs.
+    /// Creates a set of all CPUs.
     pub(super) fn new(cpus: u32) -> Candidates {
         Candidates { words: alloc::vec![u64::MAX; (cpus as usize).div_ceil(64)], some_out: false }
     }

@@ -6,11 +6,11 @@
 //! CPU runs one at a time, so CFS records for each task the time it has run, weighted by its
 //! importance: its **vruntime**. The vruntime of a nice-0 task grows as fast as the clock, that of
 //! a lighter task faster, and that of a heavier one slower. On the ideal machine all vruntimes
-//! would be equal; CFS always runs **the task that is furthest behind**. That is all: there are no
-//! priorities, no time slices handed out, no interactivity heuristics. What remains is
+//! would be equal. CFS always runs **the task that is furthest behind**. There are no priorities,
+//! no time slices handed out, and no interactivity heuristics. The remaining questions are
 //!
 //! * how long a task may run before the next one ([`sched_slice`]);
-//! * where new tasks and sleepers start, whose vruntime is meaningless ([`place`]);
+//! * where new tasks and sleepers, whose vruntime is meaningless, start ([`place`]);
 //! * when a woken task takes the CPU at once ([`preempt`]).
 //!
 //! # State
@@ -238,7 +238,7 @@ impl Cfs {
         self.entities[self.entity_of(pid)].vruntime
     }
 
-    /// `min_vruntime` of the root queue of `cpu`.
+    /// Returns `min_vruntime` of the root queue of `cpu`.
     pub fn min_vruntime(&self, cpu: CpuId) -> Vruntime {
         self.queues[CfsRqId::root(cpu)].min_vruntime
     }

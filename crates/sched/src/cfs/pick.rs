@@ -9,7 +9,7 @@ use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Question, Rule};
 
 impl Cfs {
-    /// `pick_next_task_fair`: from the root queue down through the groups to a task.
+    /// `pick_next_task_fair`: picks from the root queue down through the groups to a task.
     #[inline]
     pub(super) fn pick_next_task_fair(
         &mut self,
@@ -67,8 +67,9 @@ impl Cfs {
         }
     }
 
-    /// `pick_next_entity`: returns the leftmost, unless a buddy is not too far ahead of it. The
-    /// entity leaves the timeline. `rule` becomes the buddy's if that is larger.
+    /// `pick_next_entity`: returns the leftmost entity, unless a buddy is not too far ahead of it.
+    /// The entity leaves the timeline. If the buddy's rule is larger than `rule`, it replaces
+    /// `rule`.
     #[inline]
     fn pick_next_entity(&mut self, q: CfsRqId, rule: &mut Rule) -> EntityId {
         let queue = &mut self.queues[q];
@@ -109,8 +110,8 @@ impl Cfs {
         buddy.filter(|_| queue.nr_running > 1).unwrap_or((left, Rule::NONE))
     }
 
-    /// `set_next_entity`: `e`, which was put away for a change of attributes, is the queue's `curr`
-    /// again.
+    /// `set_next_entity`: makes `e`, which was put away for a change of attributes, the queue's
+    /// `curr` again.
     pub(super) fn set_next_entity(&mut self, rqs: &Rqs, q: CfsRqId, e: EntityId) {
         if self.entities[e].on_rq {
             self.timeline_remove(q, e);
@@ -120,9 +121,9 @@ impl Cfs {
         self.entities[e].begin_turn(rqs.clock(queue.cpu));
     }
 
-    /// `put_prev_entity` for the entity of `pid` and its groups, from the task up. Each level is
-    /// charged and returns to its timeline if it is still queued; its queue is throttled if it has
-    /// run out of quota.
+    /// Calls `put_prev_entity` for the entity of `pid` and its groups, from the task up. Each level
+    /// is charged and returns to its timeline if it is still queued. Its queue is throttled if it
+    /// has run out of quota.
     #[inline]
     pub(super) fn put_prev_task_fair(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         let mut level = Some(self.entity_of(pid));

@@ -1,6 +1,6 @@
 //! The length of an entity's slice.
 //!
-//! Within a **period** every entity of a queue should run once. The period is the latency; with
+//! Within a **period** every entity of a queue should run once. The period is the latency. With
 //! more than `nr_latency` entities it grows, so that no slice becomes shorter than the minimum
 //! granularity. An entity's **slice** is its share of the period, by weight: the number of entities
 //! in its queue determines the period, and each level of groups above takes its share of it.

@@ -14,7 +14,7 @@ use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuId, Evidence, Platform, Question, Rule};
 
 impl Cfs {
-    /// `select_task_rq_fair` at a wakeup.
+    /// Implements `select_task_rq_fair` at a wakeup.
     #[inline]
     pub(super) fn select_for_wakeup(
         &mut self,
@@ -141,8 +141,9 @@ impl Cfs {
         chosen
     }
 
-    /// `select_task_rq_fair` at a fork or an exec on `this`: from the largest domain downward the
-    /// idlest group, and in it the idlest CPU. Domains without the flag are skipped.
+    /// Implements `select_task_rq_fair` at a fork or an exec on `this`: from the largest domain
+    /// downward, selects the idlest group, and in it the idlest CPU. Domains without the flag are
+    /// skipped.
     pub(super) fn idlest(
         &self,
         rqs: &Rqs,
@@ -224,7 +225,8 @@ impl Cfs {
     }
 }
 
-/// `select_idle_sibling` (3.2): `cpu`, or if it is busy the first idle CPU that shares its cache.
+/// `select_idle_sibling` (3.2): returns `cpu`, or if it is busy the first idle CPU that shares its
+/// cache.
 fn idle_sibling(rqs: &Rqs, pid: Pid, cpu: CpuId) -> CpuId {
     let is_idle = |cpu: CpuId| rqs.is_idle_thread(rqs.curr(cpu));
     if is_idle(cpu) {
@@ -283,7 +285,7 @@ impl AffineLoads {
         }
     }
 
-    /// The grounds.
+    /// Records the grounds.
     #[cold]
     #[inline(never)]
     fn account(&self, out: &mut Evidence) {

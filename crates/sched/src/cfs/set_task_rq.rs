@@ -50,7 +50,7 @@ impl Cfs {
         q
     }
 
-    /// `set_task_rq`: the entity of a task belongs to `group` on `cpu` from now on.
+    /// `set_task_rq`: assigns the entity of a task to `group` on `cpu` from now on.
     pub(super) fn set_task_rq(&mut self, e: EntityId, group: GroupId, cpu: CpuId) {
         let q = self.queue_of(group, cpu);
         let entity = &mut self.entities[e];
@@ -59,8 +59,8 @@ impl Cfs {
         entity.depth = self.groups[group].depth;
     }
 
-    /// The fair part of `set_task_cpu`: an entity off its queue goes to another CPU and keeps its
-    /// distance to `min_vruntime`.
+    /// Implements the fair part of `set_task_cpu`: an entity off its queue goes to another CPU and
+    /// keeps its distance to `min_vruntime`.
     pub(super) fn set_task_cpu(&mut self, e: EntityId, from: CpuId, to: CpuId) {
         let group = self.group_of(e);
         let old = self.queue_of(group, from);

@@ -34,7 +34,7 @@ pub struct TaskGroup {
 }
 
 impl TaskGroup {
-    /// Its queue on `cpu`, if it already has one. (Not for the root group.)
+    /// Returns its queue on `cpu`, if it already has one. (Not for the root group.)
     #[inline]
     pub(super) fn queue_on(&self, cpu: CpuId) -> Option<CfsRqId> {
         self.queues

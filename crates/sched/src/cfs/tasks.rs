@@ -48,7 +48,7 @@ impl Cfs {
         self.queues[self.entities[e].cfs_rq].group
     }
 
-    /// Total run time of the task `pid`, whose entity is `e`, under all policies, ns.
+    /// Returns the total run time of the task `pid`, whose entity is `e`, under all policies, ns.
     #[inline]
     pub(super) fn total_exec(&self, rqs: &Rqs, pid: Pid, e: EntityId) -> u64 {
         self.entities[e].sum_exec + rqs.thread(pid).rt_sum_exec
@@ -60,7 +60,7 @@ impl Cfs {
         LoadWeight::of_task(&attr, self.version.old_idle_weight)
     }
 
-    /// On entry to `schedule()`: judges whether the outgoing task is CPU bound. The time since it
+    /// Judges, on entry to `schedule()`, whether the outgoing task is CPU-bound. The time since it
     /// was last charged counts.
     pub(super) fn interactive_judges(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         if !matches!(rqs.thread(pid).policy, Policy::Other | Policy::Batch) {
@@ -76,7 +76,7 @@ impl Cfs {
         }
     }
 
-    /// `pid`, not yet on its queue, has been woken; it has run `ran_ns` in total.
+    /// Records that `pid`, not yet on its queue, has been woken. It has run `ran_ns` in total.
     pub(super) fn interactive_wakes(&mut self, rqs: &Rqs, pid: Pid, e: EntityId, ran_ns: u64) {
         if self.interactive.wakes(pid, rqs.clock(rqs.cpu_of(pid)), ran_ns) {
             self.entities[e].load = self.load_of(pid, &rqs.settings[pid.index()].attr);

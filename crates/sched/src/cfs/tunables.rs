@@ -114,7 +114,8 @@ impl Tunables {
     }
 }
 
-/// `sched_nr_latency` follows when the administrator writes the latency or the minimum granularity.
+/// Returns `sched_nr_latency`, which follows when the administrator writes the latency or the
+/// minimum granularity.
 pub fn nr_latency(latency_ns: u64, min_granularity_ns: u64) -> u64 {
     latency_ns.div_ceil(min_granularity_ns)
 }

@@ -1,4 +1,4 @@
-//! Virtual time.
+//! Virtual time: the vruntime of entities and queues.
 
 use core::ops::{Add, AddAssign, Sub};
 
@@ -20,7 +20,7 @@ impl Vruntime {
         Vruntime(ns)
     }
 
-    /// Nanoseconds since 0, modulo 2^64.
+    /// Returns the nanoseconds since 0, modulo 2^64.
     #[inline]
     pub const fn ns(self) -> u64 {
         self.0

@@ -2,7 +2,7 @@
 //!
 //! From the smallest: the hardware threads of a core (SMT), the cores that share their last cache
 //! (MC), the CPUs of a node (CPU), up to 16 nodes (NODE), and, on larger machines, all nodes
-//! (ALLNODES). Every CPU has a domain at each; redundant domains are dropped
+//! (ALLNODES). Every CPU has a domain at each level. Redundant domains are dropped
 //! ([`Dropping::NoNewFlags`](super::domains::Dropping)).
 //!
 //! Node distances decide only which nodes share a NODE domain on a machine of more than 16. The

@@ -189,7 +189,7 @@ impl Reach {
 pub struct Span {
     /// The CPUs, ascending.
     pub cpus: Vec<CpuId>,
-    /// The groups in the order of their first CPUs; their members ascending.
+    /// The groups in the order of their first CPUs. Their members are ascending.
     pub groups: Vec<Vec<CpuId>>,
     /// The CPUs as a set.
     pub set: CpuSet,
@@ -226,7 +226,7 @@ impl Domains {
     }
 
     /// Returns the domains of levels that a release has built from the topology in its own way.
-    /// Smallest level first; each span of a level lies within a span of the next.
+    /// Smallest level first. Each span of a level lies within a span of the next.
     pub fn of_levels(
         cpus: u32,
         machine: &[Level],
@@ -235,8 +235,8 @@ impl Domains {
         Domains::build(cpus, described(cpus, machine, params), Dropping::EqualSpans, |_| true)
     }
 
-    /// Like `of_levels`, but the flags decide which are dropped. Levels at which no CPU has a
-    /// domain are left out.
+    /// Does the same as `of_levels`, but the flags decide which levels are dropped. Levels at which
+    /// no CPU has a domain are left out.
     pub fn by_flags(
         cpus: u32,
         machine: &[Level],
@@ -412,7 +412,7 @@ impl From<DomainLevel> for Described {
     }
 }
 
-/// [`Dropping::EqualSpans`]: the levels whose spans are larger than all below, as bits.
+/// [`Dropping::EqualSpans`]: Returns the levels whose spans are larger than all below, as bits.
 fn growing_spans(levels: &[DomainLevel], cpu: CpuId) -> u32 {
     let (mut present, mut size_below) = (0, 1);
     for (number, level) in levels.iter().enumerate() {
@@ -425,7 +425,7 @@ fn growing_spans(levels: &[DomainLevel], cpu: CpuId) -> u32 {
     present
 }
 
-/// [`Dropping::NoNewFlags`]: the levels at which `cpu` has a domain, as bits.
+/// [`Dropping::NoNewFlags`]: Returns the levels at which `cpu` has a domain, as bits.
 fn new_flags(levels: &[DomainLevel], cpu: CpuId, next_stays: bool) -> u32 {
     let Some(lowest) = levels.first() else {
         return 0;
@@ -442,7 +442,7 @@ fn new_flags(levels: &[DomainLevel], cpu: CpuId, next_stays: bool) -> u32 {
         below = next;
         next += 1;
     }
-    // At the bottom a domain of one CPU is dropped, too.
+    // At the bottom, a domain of one CPU is also dropped.
     if lowest.span(cpu).cpus.len() == 1 { present & !1 } else { present }
 }
 

@@ -33,7 +33,7 @@ impl Machine {
         self.sched.inspect().audit().unwrap();
     }
 
-    /// Returns the spans from `from_ms` on in which the given tasks run, ms; adjacent spans are
+    /// Returns the spans from `from_ms` on in which the given tasks run, ms. Adjacent spans are
     /// joined.
     fn turns(&self, tasks: &[TaskId], from_ms: u64) -> Vec<(f64, f64)> {
         let mut turns: Vec<(f64, f64)> = Vec::new();
@@ -53,7 +53,7 @@ impl Machine {
 
 #[test]
 fn the_first_nanosecond_is_worth_a_tick_and_is_paid_for_by_nobody_else() {
-    // 1 ns and 20 ms last for 20 ticks and one more; the next quota pays for the overrun.
+    // 1 ns and 20 ms last for 20 ticks and one more. The next quota pays for the overrun.
     let mut m = machine(1);
     let group = m.limited(Some(20));
     m.in_group(group, Life::Hog);

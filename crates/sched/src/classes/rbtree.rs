@@ -3,8 +3,8 @@
 //! # Why a tree, and why this one
 //!
 //! A fair class must find the entity that is furthest behind, insert another in its place in the
-//! order, and remove any of them: O(log n) each. The leftmost entity is cached, so that reading it
-//! costs nothing.
+//! order, and remove any of them. Each costs O(log n). The leftmost entity is cached, so that
+//! reading it costs nothing.
 //!
 //! Nodes are entities, identified by a typed index `I`. The class chooses the place of their
 //! [`Links`], next to the other data that it reads on the way down ([`Rows`]). A tree consists only
@@ -100,7 +100,7 @@ pub trait Rows<I> {
     /// Returns the links of `node`.
     fn links(&self, node: I) -> &Links<I>;
 
-    /// The colour of `node`.
+    /// Whether `node` is red.
     fn is_red(&self, node: I) -> bool;
 }
 
@@ -121,21 +121,23 @@ pub trait RowsMut<I>: Rows<I> {
         false
     }
 
-    /// [`recompute`](RowsMut::recompute) for a `node` below which only `new` has been added.
+    /// Does the work of [`recompute`](RowsMut::recompute) for a `node` below which only `new` has
+    /// been added.
     #[inline]
     fn recompute_with(&mut self, node: I, new: I) -> bool {
         let _ = new;
         self.recompute(node)
     }
 
-    /// [`recompute`](RowsMut::recompute) for a `node` below which only `old` has been removed.
+    /// Does the work of [`recompute`](RowsMut::recompute) for a `node` below which only `old` has
+    /// been removed.
     #[inline]
     fn recompute_without(&mut self, node: I, old: I) -> bool {
         let _ = old;
         self.recompute(node)
     }
 
-    /// `new` replaces `old`: the value maintained for the subtree there becomes that of `new`.
+    /// Replaces `old` by `new`: the value maintained for the subtree there becomes that of `new`.
     #[inline]
     fn hand_over(&mut self, old: I, new: I) {
         let _ = (old, new);
@@ -268,7 +270,8 @@ pub fn recompute_upward<I: TypedIndex>(rows: &mut impl RowsMut<I>, from: Option<
     }
 }
 
-/// Like [`recompute_upward`], when only `old` has been removed below `from`; stops below `stop`.
+/// Does the same as [`recompute_upward`] when only `old` has been removed below `from`. Stops below
+/// `stop`.
 #[inline]
 fn recompute_without<I: TypedIndex>(
     rows: &mut impl RowsMut<I>,
@@ -409,7 +412,7 @@ fn put_in_place<I: TypedIndex>(
     }
 }
 
-/// The paths through the left (or right) child of `hole` lack a black node.
+/// Repairs the tree when the paths through the left (or right) child of `hole` lack a black node.
 fn remove_fixup<I: TypedIndex>(
     rows: &mut impl RowsMut<I>,
     root: &mut Root<I>,

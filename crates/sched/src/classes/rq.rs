@@ -97,7 +97,7 @@ pub struct Thread {
     /// (2.6.24 to 2.6.32).
     pub execs: bool,
     /// CPU time used under a real-time policy since it received one, ns. (The fair class keeps the
-    /// rest; this is added to it when the task becomes an ordinary one.)
+    /// rest. This is added to it when the task becomes an ordinary one.)
     pub rt_sum_exec: u64,
 }
 
@@ -145,8 +145,8 @@ pub struct Rq {
     pub active_balance: bool,
     /// The CPU that the migration thread pushes to.
     pub push_cpu: CpuId,
-    /// Whether its migration thread has work and waits to run; 6.x counts it among the threads
-    /// meanwhile.
+    /// Whether its migration thread has work and waits to run. In the meantime, 6.x counts it among
+    /// the threads.
     pub stopper_waits: bool,
     /// Tasks that must leave this CPU, with the destination of each. The migration thread moves
     /// them.
@@ -269,7 +269,7 @@ impl Rqs {
         self.is_online[cpu.index()]
     }
 
-    /// `cpu` goes online or offline (a change of its state); the domains follow.
+    /// Sets `cpu` online or offline (a change of its state). The domains follow.
     pub fn set_online(&mut self, cpu: CpuId, online: bool) {
         self.is_online[cpu.index()] = online;
         self.online_cpus = if online { self.online_cpus + 1 } else { self.online_cpus - 1 };
@@ -364,7 +364,7 @@ impl Rqs {
         self.rqs[cpu.index()].clock
     }
 
-    /// `update_rq_clock`: `cpu` reads the time. Where a CPU reads [only its own
+    /// `update_rq_clock`: lets `cpu` read the time. Where a CPU reads [only its own
     /// clock](Rqs::own_clocks_only), nothing happens for another CPU.
     #[inline]
     pub fn update_rq_clock(&mut self, platform: &mut Platform, cpu: CpuId) {
@@ -426,7 +426,7 @@ impl Rqs {
         }
     }
 
-    /// `curr` occupies `cpu` from now on.
+    /// Records that `curr` occupies `cpu` from now on.
     #[inline]
     pub fn set_curr(&mut self, cpu: CpuId, curr: Pid) {
         self.changed[cpu.index() / 64] |= 1 << (cpu.0 % 64);
@@ -471,7 +471,7 @@ impl Rqs {
         self.external = false;
     }
 
-    /// `pid`, on no runqueue, belongs to `to` from now on. Returns its previous CPU.
+    /// Assigns `pid`, which is on no runqueue, to `to`. Returns its previous CPU.
     #[inline]
     pub fn set_cpu(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) -> CpuId {
         let from = self.cpu_of(pid);
@@ -482,8 +482,8 @@ impl Rqs {
         from
     }
 
-    /// Like [`set_cpu`](Rqs::set_cpu), for a class other than the fair one: the core reports the
-    /// move to the fair class, which tracks the CPU of every task.
+    /// Does the same as [`set_cpu`](Rqs::set_cpu), for a class other than the fair one: the core
+    /// reports the move to the fair class, which tracks the CPU of every task.
     pub fn set_cpu_and_report(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
         let from = self.set_cpu(platform, pid, to);
         self.moved.push((pid, from));
@@ -499,7 +499,7 @@ impl Rqs {
         }
     }
 
-    /// `sched_rt_avg_update`: `cpu` has spent `delta_ns` on a real-time task.
+    /// `sched_rt_avg_update`: records that `cpu` has spent `delta_ns` on a real-time task.
     pub fn rt_avg_add(&mut self, cpu: CpuId, delta_ns: u64) {
         self.rqs[cpu.index()].rt_avg += delta_ns;
         self.rt_avg_decay(cpu);

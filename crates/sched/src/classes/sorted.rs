@@ -8,7 +8,7 @@
 //! that the least is at the very end and is removed by shortening the list.
 //!
 //! A block that overflows is split, and blocks are found through the list of their least numbers.
-//! They are not merged again, but are dropped when they are empty: as time passes, all of them
+//! Blocks are not merged again, but are dropped when they are empty: as time passes, all of them
 //! become empty.
 //!
 //! # Cost
@@ -49,7 +49,7 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    /// Represents the absence of a number; it cannot be a member.
+    /// Represents the absence of a number. It cannot be a member.
     pub const NONE: u128 = u128::MAX;
 
     /// Creates an empty set.
@@ -188,7 +188,7 @@ impl Sorted {
         self.blocks.push_back(Block { least: new, numbers });
     }
 
-    /// Splits the lesser half of a block off into a block of its own.
+    /// Splits the lesser half of a block off into a new block.
     #[cold]
     fn split(&mut self, place: usize) {
         let mut lesser = self.spare.pop().unwrap_or_default();

@@ -49,7 +49,7 @@ pub(crate) struct Bench<S> {
     since: Vec<u64>,
     timers: BTreeMap<TimerKey, (u64, TimerPhase)>,
     ticks: u64,
-    /// The slices that ran: CPU, from, to (ns), task; adjacent ones are joined.
+    /// The slices that ran: CPU, from, to (ns), task. Adjacent ones are joined.
     pub slices: Vec<(u32, u64, u64, u32)>,
 }
 

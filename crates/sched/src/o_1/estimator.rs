@@ -15,8 +15,8 @@ use super::releases::Estimator;
 use super::task::{Activated, Task};
 
 impl Params {
-    /// `recalc_task_prio`: `p` has slept, or waited in a way that counts, from its `timestamp`
-    /// until `now`. Updates its estimate and its priority.
+    /// `recalc_task_prio`: updates the estimate and the priority of `p`, which has slept, or waited
+    /// in a way that counts, from its `timestamp` until `now`.
     pub(super) fn recalc_task_prio(&self, p: &mut Task, now: u64) {
         match self.version.estimator {
             Estimator::InteractiveCredit => self.recalc_2_6_0(p, now),
@@ -69,7 +69,7 @@ impl Params {
         let ceiling = self.level(p).just_interactive_ns;
         if slept > ceiling && p.sleep_avg < ceiling {
             p.sleep_avg = ceiling;
-            // This keeps its wait for the CPU from counting as sleep, too.
+            // This keeps its wait for the CPU from also counting as sleep.
             p.activated = Activated::Uninterruptible;
         } else {
             if p.activated == Activated::Uninterruptible {
@@ -80,8 +80,8 @@ impl Params {
         p.sleep_avg = p.sleep_avg.min(self.ns_max_sleep_avg);
     }
 
-    /// Waiting for a disk does not indicate a user: it earns up to the threshold of interactivity
-    /// and no more. Returns the amount that is still to be added.
+    /// Returns the amount that is still to be added. Waiting for a disk does not indicate a user:
+    /// it earns up to the threshold of interactivity and no more.
     fn limit_disk_sleep(&self, p: &mut Task, slept: u64, threshold: u64) -> u64 {
         if p.sleep_avg >= threshold {
             return 0;

@@ -1,11 +1,12 @@
 //! 2.6.0: load balancing by number of tasks.
 //!
-//! A CPU with too few tasks looks for the longest queue and pulls from it. It does so when it is
+//! A CPU with too few tasks looks for the longest queue and pulls from it. This happens when it is
 //! about to go idle, at every tick while it is idle, and every 200 ms while it is busy. A busy CPU
 //! acts on an imbalance only if it sees it twice: it compares with the smaller of a queue's length
 //! now and at its previous attempt (`prev_cpu_load`). An idle CPU pulls one task at once.
 //!
-//! All that is within the CPU's memory node. [`nodes`](super::nodes) has the rules for other nodes.
+//! All of this happens within the CPU's memory node. [`nodes`](super::nodes) has the rules for
+//! other nodes.
 //!
 //! # The ping-pong quirk
 //!

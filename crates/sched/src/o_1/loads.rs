@@ -31,7 +31,7 @@ pub(super) struct Loads {
 }
 
 impl Loads {
-    /// Empty queues of CPUs in these nodes.
+    /// Creates empty queues of CPUs in these nodes.
     pub(super) fn new(node_of: Vec<NodeId>) -> Loads {
         let cpus = node_of.len();
         let nodes = node_of.iter().max().map_or(0, |&max| max.index() + 1);
@@ -55,7 +55,7 @@ impl Loads {
         self.nr_running[cpu.index()]
     }
 
-    /// `nr_running` of all CPUs.
+    /// Returns `nr_running` of all CPUs.
     pub(super) fn all_running(&self) -> &[u32] {
         &self.nr_running
     }

@@ -123,7 +123,7 @@ impl Nodes {
 }
 
 impl O1 {
-    /// At the tick of `this` CPU: balances with another node if it is time. `every` is the interval
+    /// Balances with another node at the tick of `this` CPU, if it is time. `every` is the interval
     /// of balancing within its own node, jiffies.
     pub(super) fn rebalance_nodes(
         &mut self,

@@ -119,7 +119,7 @@ impl Params {
         &self.levels[usize::from(p.static_prio.wrapping_sub(100)).min(39)]
     }
 
-    /// Returns a full slice for `p`, jiffies. The slices of `SCHED_RR` tasks depend on nice, too.
+    /// Returns a full slice for `p`, jiffies. The slices of `SCHED_RR` tasks also depend on nice.
     #[inline]
     pub(super) fn task_timeslice(&self, p: &Task) -> u32 {
         self.level(p).timeslice
@@ -161,8 +161,9 @@ impl Params {
         p.prio <= self.level(p).interactive_prio
     }
 
-    /// `TIMESLICE_GRANULARITY`, jiffies: how long interactive tasks of equal priority run at a
-    /// stretch. The more interactive the task, the shorter; the more CPUs, the longer.
+    /// Returns `TIMESLICE_GRANULARITY`, jiffies: the time for which interactive tasks of equal
+    /// priority run at a stretch. The more interactive the task, the shorter; the more CPUs, the
+    /// longer.
     #[inline]
     pub(super) fn timeslice_granularity(&self, p: &Task, cpus: u32) -> u32 {
         let steps = MAX_BONUS.saturating_sub(self.bonus(p.sleep_avg)).max(1) - 1;
@@ -181,7 +182,7 @@ impl Params {
         p.interactive_credit < -CREDIT_LIMIT
     }
 
-    /// 2.6.22: weight of `p` in balancing. Real-time tasks outweigh all others.
+    /// 2.6.22: returns the weight of `p` in balancing. Real-time tasks outweigh all others.
     pub(super) fn load_weight(&self, p: &Task) -> u32 {
         match p.policy {
             Policy::Fifo | Policy::RoundRobin => self.rt_load_weight(u32::from(p.rt_priority)),
@@ -202,7 +203,7 @@ impl Params {
 }
 
 /// `DELTA`: returns the number of steps above the centre that the bonus must be for tasks of a nice
-/// value to be interactive. It rises with nice; nice 16 to 19 would need 11 of 10.
+/// value to be interactive. It rises with nice. Nice 16 to 19 would need 11 of 10.
 fn delta(version: &Version, nice: i32) -> i32 {
     let bonus = MAX_BONUS as i32;
     let scaled = if version.delta_rounds_toward_zero {

@@ -1,8 +1,8 @@
 //! The priority array: 140 first-in-first-out lists, and a bitmap of those that are not empty.
 //!
-//! Every operation takes the same few steps however many tasks there are: that is the O(1) of the
-//! scheduler's name. The lists are linked through the tasks themselves (`next` and `prev` in
-//! [`Task`](super::task::Task)), so that queueing allocates nothing.
+//! Every operation takes the same few steps however many tasks there are. The O(1) in the
+//! scheduler's name refers to this. The lists are linked through the tasks themselves (`next` and
+//! `prev` in [`Task`](super::task::Task)), so that queueing allocates nothing.
 
 use super::prio::MAX_PRIO;
 use super::task::{Pid, Tasks};

@@ -157,8 +157,8 @@ impl O1 {
         self.rqs[cpu.index()].curr.map_or(MAX_PRIO, |curr| self.tasks[curr].prio)
     }
 
-    /// `TASK_PREEMPTS_CURR`: `p`, which has just been queued, preempts the current task if it is
-    /// better. Equal is not enough.
+    /// `TASK_PREEMPTS_CURR`: lets `p`, which has just been queued, preempt the current task if `p`
+    /// is better. Equal priority is not enough.
     #[inline]
     pub(super) fn check_preempt(&mut self, platform: &mut Platform, p: Pid) {
         let task = &self.tasks[p];

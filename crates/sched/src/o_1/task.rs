@@ -7,7 +7,7 @@ use core::ops::{Index, IndexMut};
 use schedlab_core::{CpuId, CpuSet, Policy, TaskId, TaskTable};
 
 /// A task of the kernel: 1 is the migration thread of CPU 0. The migration threads of the other
-/// CPUs follow in order, then the workload's tasks. (0 is the idle task, as in the kernel; here it
+/// CPUs follow in order, then the workload's tasks. (0 is the idle task, as in the kernel. Here it
 /// is `None`.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pid(NonZeroU32);
@@ -127,7 +127,7 @@ impl Task {
         self.array.is_some()
     }
 
-    /// 2.6.22: whether it is under `SCHED_BATCH`.
+    /// 2.6.22: whether its policy is `SCHED_BATCH`.
     #[inline]
     pub(super) fn is_batch(&self) -> bool {
         self.policy == Policy::Batch
@@ -177,7 +177,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    /// Only the migration threads, asleep, with priority 0, like `SCHED_FIFO` 99.
+    /// Creates only the migration threads, asleep, with priority 0, like `SCHED_FIFO` 99.
     pub(super) fn new(cpus: u32) -> Tasks {
         let thread = |cpu| Task {
             cpu: CpuId(cpu),

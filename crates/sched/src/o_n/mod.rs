@@ -23,15 +23,15 @@
 //! several epochs has up to twice its slice, and correspondingly more goodness than a CPU-bound
 //! task. This is the whole interactivity heuristic.
 //!
-//! A tick takes one from the running task's counter, and requests a reschedule only when it is 0. A
-//! woken task is compared with the tasks that the CPUs run at that moment, and asks at most one CPU
-//! to reschedule. There is no balancing: the one list is the balance, and the 15 is all that works
-//! against migration.
+//! A tick takes one from the running task's counter, and requests a reschedule only when the
+//! counter is 0. A woken task is compared with the tasks that the CPUs run at that moment, and asks
+//! at most one CPU to reschedule. There is no balancing: the one list is the balance, and only the
+//! 15 works against migration.
 //!
 //! # Cost
 //!
-//! Each pick O(runnable tasks), each epoch O(all tasks), each wakeup O(CPUs), all under one lock
-//! for the whole machine. The tick is O(1).
+//! Each pick costs O(runnable tasks), each epoch O(all tasks), and each wakeup O(CPUs), all under
+//! one lock for the whole machine. The tick costs O(1).
 //!
 //! # Where to look
 //!
@@ -86,7 +86,7 @@ const IDLE_COUNTER: i32 = -100;
 struct Cpu {
     /// The running task; `None` is the idle task.
     current: Option<TaskId>,
-    /// The loaded address space. An idle task has none of its own and keeps the one of the task
+    /// The loaded address space. An idle task has no address space and keeps the one of the task
     /// before it. `None` before the first switch.
     active_mm: Option<u32>,
     /// Time of the last switch from one task to another, ns; 0 before the first one.

@@ -113,11 +113,11 @@ pub struct Version {
     /// they lack (they begin at -100) is halved until -1 is left.
     pub idle_tasks_have_epochs: bool,
     /// Whether a task that blocks in this instant still counts on its CPU when a task starts from
-    /// outside the workload. (A convention of the golden schedules; the kernel has no such tasks.)
+    /// outside the workload. (A convention of the golden schedules. The kernel has no such tasks.)
     pub counts_who_blocks: bool,
     /// Whether `cpus_allowed` exists.
     pub has_affinity: bool,
-    /// Whether an idle CPU whose hyper-threaded sibling is idle, too, is taken at once.
+    /// Whether an idle CPU whose hyper-threaded sibling is also idle is taken at once.
     pub knows_siblings: bool,
 }
 

@@ -70,7 +70,7 @@ impl OrderN {
     /// longest; else the CPU whose current task is most inferior to `p`; else none.
     ///
     /// The request is a flag, not a reservation. A CPU that was asked *is* idle until it has
-    /// switched. A second task that wakes in the meantime may ask it, too, and wait while another
+    /// switched. A second task that wakes in the meantime may also ask it, and wait while another
     /// CPU is idle.
     ///
     /// (A UP build only compares `p` with the one current task, which is equivalent there.)

@@ -6,12 +6,12 @@
 //! a `priority` (15 ticks of 10 ms by default) and a `counter`: the ticks for which it may still
 //! run. [`schedule`](Scheduler::schedule) walks the whole ring and takes the runnable task with the
 //! **largest counter**, the oldest among equals. When the runnable tasks have used up their
-//! counters (the largest is 0) a new round begins: *every* task in the ring, sleepers included,
+//! counters (the largest is 0), a new round begins: *every* task in the ring, sleepers included,
 //! keeps half of its remaining ticks and gets its `priority` on top. The task that was found before
-//! that continues.
+//! the new round continues.
 //!
 //! There is no runqueue, no policy and no dynamic priority apart from the counter itself. The
-//! counter is ration and rank in one: a task that slept through several rounds has up to `2 *
+//! counter is both ration and rank: a task that slept through several rounds has up to `2 *
 //! priority - 1` ticks, and is ahead of every CPU-bound task until it has used up the surplus. That
 //! is the whole interactivity heuristic.
 //!

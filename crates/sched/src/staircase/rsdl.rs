@@ -2,10 +2,10 @@
 //! against its code.
 //!
 //! Where SD has a matrix, RSDL lets a task use every level from its own (120 + nice) down to 139.
-//! And it charges twice: the time that a task runs is subtracted from its own quota and from that
+//! It also charges twice: the time that a task runs is subtracted from its own quota and from that
 //! of its **level**, which is the sum of the quotas handed out there. When a level has used up its
 //! quota, all tasks that are still there move down a level, whether or not they have time left (a
-//! **minor rotation**). So the latest time at which tasks further down run is known, which is the
+//! **minor rotation**). So the latest time at which tasks further down run is known. This is the
 //! "deadline" of the name. No task enters above the level that the rotation has reached.
 
 use super::prio_array;

@@ -143,8 +143,8 @@ impl Staircase {
         let batch = task.policy == Policy::Batch;
         let rq = &mut self.cpus[cpu.index()];
         if static_prio > rq.expired_mut().best_static_prio {
-            // A task with a better nice level has used all its slots, so the rotation is over for
-            // this one, too.
+            // A task with a better nice level has used all its slots, so the rotation is also over
+            // for this one.
             return MAX_PRIO;
         }
         if rq.prio_level[u] == UNSET {

@@ -28,7 +28,7 @@ pub(super) struct Task {
     pub(super) bitmap: u64,
     /// Its CPU's `prio_rotation` when it last got a place or was last picked.
     pub(super) rotation: u64,
-    /// Time at which it was last charged, ns; before it has run, its start time.
+    /// Time at which it was last charged, ns. Before it has run, its start time.
     pub(super) last_ran: u64,
     /// Its weight in balancing.
     pub(super) load_weight: u32,

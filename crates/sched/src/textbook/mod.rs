@@ -26,7 +26,7 @@
 //!
 //! Silberschatz et al. and Stallings for the policies. Where the books leave a choice (the
 //! behaviour of several CPUs, which task loses a tie) it was made here, and
-//! `docs/schedulers/textbook.md` documents it.
+//! `docs/schedulers/textbook.md` documents the choice.
 
 mod audit;
 mod ready;

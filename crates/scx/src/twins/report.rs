@@ -1,4 +1,4 @@
-//! Result of a replay: how often the original decided like the policy.
+//! Result of a replay: the number of decisions in which the original agrees with the policy.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -34,7 +34,7 @@ pub enum Note {
 }
 
 impl Note {
-    /// Description of the note.
+    /// Returns the description of the note.
     pub const fn text(self) -> &'static str {
         match self {
             Note::RanUnasked => {
@@ -122,7 +122,7 @@ impl Report {
         self.picks.same == self.picks.all && self.asks.same == self.asks.all
     }
 
-    /// Readable report. `policy` and `original` are their names.
+    /// Returns the readable report. `policy` and `original` are their names.
     pub fn text(&self, policy: &str, original: &str) -> String {
         let mut text = String::new();
         for (number, divergence) in self.divergences.iter().enumerate() {

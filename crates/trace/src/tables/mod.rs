@@ -141,7 +141,7 @@ pub const GROUPS: Schema = (
 /// Value in a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cell<'a> {
-    /// Unknown.
+    /// Unknown value.
     Null,
     /// Number.
     Int(i64),

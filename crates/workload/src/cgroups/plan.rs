@@ -36,7 +36,7 @@ pub struct Group {
     pub idle: bool,
     /// Its limit, checked: the quota is 1000 to 2^44 - 1 us, and the burst at most the quota.
     pub quota: Quota,
-    /// CPUs that its tasks may use: its own CPUs as far as its parent has them too, or the parent's
+    /// CPUs that its tasks may use: those of its own CPUs that its parent also has, or the parent's
     /// CPUs if that leaves none. Not empty.
     pub cpuset: CpuSet,
     /// CPUs that were written to it; `None`: its parent's.
@@ -49,7 +49,7 @@ pub struct Group {
     pub notes: Vec<Note>,
 }
 
-/// A property of groups besides weight that some schedulers lack.
+/// A property of groups, other than weight, that some schedulers lack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
     /// `cpu.idle`.
@@ -76,7 +76,7 @@ impl Group {
         self.cpuset.count(cpus) < cpus
     }
 
-    /// Returns the features that it requires of a scheduler besides weight.
+    /// Returns the features, other than weight, that it requires of a scheduler.
     pub fn features(&self) -> impl Iterator<Item = Feature> {
         [(Feature::Idle, self.idle), (Feature::Limit, self.quota.quota_us.is_some())]
             .into_iter()
@@ -135,8 +135,8 @@ impl GroupPlan {
         self.notes.iter().chain(self.groups.iter().flat_map(|group| &group.notes))
     }
 
-    /// Returns the features that groups require of a scheduler besides weight, each with the first
-    /// group that does.
+    /// Returns the features, other than weight, that groups require of a scheduler, each with the
+    /// first group that does.
     pub fn features(&self) -> Vec<(Feature, &Group)> {
         let mut found: Vec<(Feature, &Group)> = Vec::new();
         for group in &self.groups {

@@ -184,7 +184,7 @@ impl Kernel {
             let Some(Instr::Run { ns }) = instr else {
                 return None;
             };
-            // If the limit is exceeded, `next` exceeds it, too, and reports it.
+            // If the limit is exceeded, `next` also exceeds it, and reports that.
             if !self.instant.count(now_ns, task, count) {
                 return None;
             }

@@ -30,7 +30,7 @@ pub enum MutexKind {
     /// Waiters in order of arrival; handed over. Costs as [`MutexKind::Barging`].
     HandedOver,
     /// A mutex of the C library: waiters by urgency. A woken waiter that is too late keeps its
-    /// place. A call that need not wait or wake stays in user space (`try_lock`); others cost a
+    /// place. A call that need not wait or wake stays in user space (`try_lock`). Others cost a
     /// `futex` call.
     Urgency,
     /// Like [`MutexKind::Urgency`], with priority inheritance, and handed over.

@@ -134,7 +134,7 @@ const _: () = assert!(size_of::<Step>() == 16);
 
 /// A task to start.
 pub struct Spawn {
-    /// Its name in reports; tasks with the same name are reported together.
+    /// Its name in reports. Tasks with the same name are reported together.
     pub name: &'static str,
     /// Its program.
     pub program: Box<dyn Program>,

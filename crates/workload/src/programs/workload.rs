@@ -19,7 +19,7 @@ use schedlab_machine::{NewTask, Op, Workload};
 
 impl Kernel {
     /// Returns the next operation left from a step of the task, or of a dead one. Where operations
-    /// take no time they are returned in a row; otherwise other operations may come in between.
+    /// take no time they are returned in a row. Otherwise other operations may come in between.
     fn next_order(&mut self, number: u32) -> Option<Op> {
         let this = &mut self.tasks[number as usize];
         loop {

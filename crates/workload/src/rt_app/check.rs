@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub struct Target {
     /// Number of CPUs of the machine.
     pub cpus: u32,
-    /// Whether the run has a limit of its own, so that endless tasks need no `duration`.
+    /// Whether the run has its own limit, so that endless tasks need no `duration`.
     pub limited: bool,
 }
 

@@ -315,7 +315,7 @@ impl<'a> Compiler<'a> {
             Action::Sync { condition, mutex } => {
                 let (condition, mutex) =
                     (self.conditions.number(condition), self.mutexes.number(mutex));
-                // A thread that does not hold the mutex takes it meanwhile.
+                // In the meantime, a thread that does not hold the mutex takes it.
                 let held = out.held.contains(&mutex);
                 if !held {
                     out.put(Instr::Lock { mutex });

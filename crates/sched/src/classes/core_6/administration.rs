@@ -50,7 +50,7 @@ impl<F: FairClass6> Core6<F> {
         self.core.set_online(cpu, false);
         self.rt.cpu_offline(&mut self.core, cpu);
         self.fair.domains_rebuilt(&self.core, platform);
-        // Throttled real-time tasks must leave, too.
+        // Throttled real-time tasks must also leave.
         self.core.resched_curr(platform, cpu);
         Ok(())
     }

@@ -234,7 +234,8 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         self.report_moves();
     }
 
-    /// A deadline task's child would have no bandwidth of its own.
+    /// Checks whether the task may fork. The child of a deadline task would have no bandwidth of
+    /// its own.
     fn may_fork(&self, task: TaskId) -> Result<(), Errno> {
         match self.class_of(self.core.pid(task)) {
             ClassId::Deadline => Err(Errno::Again),

@@ -38,8 +38,8 @@ impl<F: FairClass6> Core6<F> {
         allowed.first(self.core.cpus()).unwrap_or(self.core.cpu_of(pid))
     }
 
-    /// `cpumask_any_and_distribute`: one of the CPUs on which `pid` may run, a different one for
-    /// each call by `caller`: the next one after the CPU last returned.
+    /// `cpumask_any_and_distribute`: returns one of the CPUs on which `pid` may run. Each call by
+    /// `caller` gets a different one: the next one after the CPU last returned.
     pub(super) fn next_allowed_cpu(&mut self, pid: Pid, caller: CpuId) -> CpuId {
         let cpus = self.core.cpus();
         let allowed = &self.core.settings[pid.index()].allowed;
@@ -51,7 +51,8 @@ impl<F: FairClass6> Core6<F> {
         chosen
     }
 
-    /// [`fallback_cpu`](Core6::fallback_cpu), named as the rule by which `pid` is placed.
+    /// Calls [`fallback_cpu`](Core6::fallback_cpu), and names it as the rule by which `pid` is
+    /// placed.
     #[cold]
     pub(super) fn forced_cpu(&self, platform: &mut Platform, pid: Pid) -> CpuId {
         let cpu = self.fallback_cpu(pid);

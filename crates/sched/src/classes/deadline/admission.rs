@@ -1,5 +1,5 @@
-//! Admission control: deadline tasks are guaranteed their budgets, so only as many are admitted as
-//! can be served.
+//! Admission control: deadline tasks are guaranteed their budgets, so only as many tasks are
+//! admitted as can be served.
 
 use super::cbs::to_ratio;
 
@@ -17,8 +17,8 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// No bandwidth is allocated. The limit is `runtime_us` of every `period_us`
-    /// (`sched_rt_runtime_us`); negative: no limit.
+    /// Creates the state in which no bandwidth is allocated. The limit is `runtime_us` of every
+    /// `period_us` (`sched_rt_runtime_us`); negative: no limit.
     pub fn new(cpus: u32, runtime_us: i64, period_us: u64) -> Admission {
         Admission {
             total_bw: 0,

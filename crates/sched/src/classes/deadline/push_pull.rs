@@ -2,10 +2,10 @@
 //!
 //! A CPU with more than one task of the class, at least one of which may move, is *overloaded*. It
 //! **pushes** the earliest waiting task to a CPU without deadline tasks, or to the CPU whose
-//! earliest deadline is the latest, if that is later than the task's. A CPU whose deadline task
-//! leaves **pulls** from the overloaded ones. There is no periodic balancing.
+//! earliest deadline is the latest, if that deadline is later than the task's. A CPU whose deadline
+//! task leaves **pulls** from the overloaded ones. There is no periodic balancing.
 //!
-//! The kernel keeps a heap of CPUs by earliest deadline; here a search finds the CPU.
+//! The kernel keeps a heap of CPUs by earliest deadline. Here a search finds the CPU.
 
 use super::cbs::before;
 use super::{Deadline, rules};
@@ -25,7 +25,7 @@ pub struct Overload {
 }
 
 impl Overload {
-    /// No CPU has tasks.
+    /// Creates the state in which no CPU has tasks.
     pub fn new(cpus: u32) -> Overload {
         let words = (cpus as usize).div_ceil(64);
         Overload { overloaded: alloc::vec![0; words], count: 0, busy: alloc::vec![0; words] }
@@ -49,7 +49,7 @@ fn set_bit(words: &mut [u64], cpu: CpuId, to: bool) {
 }
 
 impl Deadline {
-    /// The tasks of `cpu` have changed: updates whether it is overloaded and whether it has any.
+    /// Updates whether `cpu`, whose tasks have changed, is overloaded and whether it has any.
     pub(super) fn earliest_changed(&mut self, cpu: CpuId) {
         let rq = &self.rqs[cpu.index()];
         let overloaded = rq.nr_running > 1 && rq.nr_migratory > 0;
@@ -104,7 +104,7 @@ impl Deadline {
     }
 
     /// Selects the CPU on which `pid` wakes: its last CPU, unless a deadline task runs there that
-    /// does not give way to it. Returns the rule, too.
+    /// does not give way to it. Also returns the rule.
     pub(super) fn select_at_wakeup(&self, rqs: &Rqs, pid: Pid) -> (CpuId, Rule) {
         let cpu = rqs.cpu_of(pid);
         let curr = rqs.curr(cpu);

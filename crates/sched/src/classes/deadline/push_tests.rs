@@ -110,7 +110,7 @@ fn tasks_that_may_go_elsewhere_are_counted() {
 
 #[test]
 fn a_task_of_the_same_deadline_takes_the_cpu_only_of_one_that_may_go_elsewhere() {
-    // CPU 1 is free. The running task could move there; the new one, bound by hand, could not.
+    // CPU 1 is free. The running task could move there. The new one, bound by hand, could not.
     let mut m = machine(2);
     m.run_until(MS);
     let [a, b] = [0; 2].map(|_| start(&mut m, 50, Life::Hog));

@@ -117,8 +117,8 @@ mod tests {
     use schedlab_core::Topology;
     use schedlab_core::topology::Place;
 
-    /// Two nodes of two cores of two threads each that share a cache, with a task of weight 128 for
-    /// each occurrence of a CPU in `tasks`.
+    /// Returns two nodes of two cores of two threads each that share a cache, with a task of weight
+    /// 128 for each occurrence of a CPU in `tasks`.
     fn machine(tasks: &[u32]) -> Fake {
         let place =
             |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_fork_chooses_a_node_and_an_exec_any_cpu() {
-        // The local core is full; the other core of the node is idle, and so is the other node.
+        // The local core is full. The other core of the node is idle, and so is the other node.
         let fake = machine(&[0, 1]);
         assert_eq!(idlest(&fake, 0, Walk::Fork), 4);
         // Between groups without load it goes to the other one, at each level.

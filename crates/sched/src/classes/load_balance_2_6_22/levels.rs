@@ -96,8 +96,8 @@ const fn params_2_6_22(kind: LevelKind, cpus: u32) -> DomainParams {
     }
 }
 
-/// `balance_interval` of a new domain, ms: shorter than that of a domain of nodes ever becomes
-/// later.
+/// Returns `balance_interval` of a new domain, ms. In a domain of nodes it never becomes as short
+/// again.
 pub(super) const fn first_interval_ms(kind: LevelKind) -> u32 {
     match kind {
         LevelKind::AllNodes => 64,
@@ -160,7 +160,7 @@ impl Domains {
         group
     }
 
-    /// `find_busiest_group`, `find_busiest_queue` over groups of several CPUs.
+    /// Implements `find_busiest_group` and `find_busiest_queue` over groups of several CPUs.
     pub(super) fn find_busiest_of_groups(
         &self,
         this: CpuId,
@@ -222,7 +222,7 @@ impl Domains {
                 return Some(imbalance);
             }
         }
-        // Less than a task. Moving one may help nevertheless.
+        // Less than a task. Moving a task may still help.
         let own_per_task = own.weighted.checked_div(own.nr_running).unwrap_or(self.scale);
         let factor = if own.nr_running > 0 && per_task > own_per_task { 1 } else { 2 };
         let fuzz = match self.version {
@@ -249,8 +249,8 @@ mod tests {
     use super::*;
     use schedlab_core::topology::Place;
 
-    /// Two nodes of one package of two cores of two threads each, with a task of weight 128 for
-    /// each occurrence of a CPU in `tasks`.
+    /// Returns two nodes of one package of two cores of two threads each, with a task of weight 128
+    /// for each occurrence of a CPU in `tasks`.
     fn machine(tasks: &[u32]) -> Domains {
         let place =
             |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };

@@ -2,12 +2,12 @@
 //!
 //! # The algorithm
 //!
-//! Each CPU has a list for every priority; the head of the most urgent list runs. A `SCHED_FIFO`
-//! task runs until it blocks, yields or is preempted by a more urgent one; a preempted task stays
+//! Each CPU has a list for every priority. The head of the most urgent list runs. A `SCHED_FIFO`
+//! task runs until it blocks, yields or is preempted by a more urgent one. A preempted task stays
 //! at the head of its list. `SCHED_RR` tasks of one priority take turns of 100 ms. The running task
 //! stays in its list.
 //!
-//! **Throttling** (2.6.25). Real-time tasks of a CPU get at most 0.95 s of each second; then they
+//! **Throttling** (2.6.25). Real-time tasks of a CPU get at most 0.95 s of each second. Then they
 //! become invisible to the pick until the period timer has paid the excess back. Before a CPU is
 //! throttled it **borrows** runtime that other CPUs have not used.
 //!
@@ -122,7 +122,7 @@ struct RtRq {
     overloaded: bool,
     /// Whether it is offline: it does not borrow or lend, and is not limited.
     offline: bool,
-    /// Whether it has used up its runtime; its tasks are invisible to the pick.
+    /// Whether it has used up its runtime. Its tasks are invisible to the pick.
     throttled: bool,
     /// Time used in this period, ns.
     rt_time: u64,
@@ -185,7 +185,7 @@ impl RealTime {
         }
     }
 
-    /// Makes room for `pid`. A child inherits what remains of its parent's timeslice; a task from
+    /// Makes room for `pid`. A child inherits what remains of its parent's timeslice. A task from
     /// outside has a full one.
     pub fn thread_born(&mut self, rqs: &Rqs, _platform: &mut Platform, pid: Pid, parent: Parent) {
         if self.tasks.len() <= pid.index() {
@@ -206,7 +206,8 @@ impl RealTime {
         self.rqs[cpu.index()].queue.iter_from_tails(&self.links)
     }
 
-    /// `enqueue_task`, a class hook; public so that balancing can wake migration threads.
+    /// Implements `enqueue_task`, a class hook. It is public so that balancing can wake migration
+    /// threads.
     pub fn enqueue_task(
         &mut self,
         rqs: &mut Rqs,
@@ -294,8 +295,8 @@ impl RealTime {
         self.account_bandwidth(rqs, platform, cpu, delta);
     }
 
-    /// `pick_next_task_rt`, if real-time tasks are queued: the head of the most urgent list, unless
-    /// the CPU is throttled.
+    /// `pick_next_task_rt`, if real-time tasks are queued: returns the head of the most urgent
+    /// list, unless the CPU is throttled.
     fn pick_next_task_rt(
         &mut self,
         rqs: &mut Rqs,

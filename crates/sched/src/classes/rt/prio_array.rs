@@ -41,7 +41,7 @@ pub struct RtPrioArray {
 }
 
 impl RtPrioArray {
-    /// Empty lists.
+    /// Creates empty lists.
     pub fn new() -> RtPrioArray {
         RtPrioArray { ends: Vec::new(), bitmap: 0 }
     }

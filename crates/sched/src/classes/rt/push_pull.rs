@@ -25,7 +25,8 @@ impl RealTime {
         }
     }
 
-    /// `update_rt_migration`: a CPU is overloaded if it has a movable task and at least one other.
+    /// `update_rt_migration`: updates whether the CPU is overloaded. It is if it has a movable task
+    /// and at least one other.
     pub(super) fn update_overloaded(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         let overloaded = self.version.push_pull && rq.rt_nr_migratory > 0 && rq.rt_nr_running > 1;

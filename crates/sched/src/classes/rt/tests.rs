@@ -173,7 +173,7 @@ fn a_pick_is_the_head_of_the_best_priority_and_says_so() {
     assert_eq!(pick.evidence.best(), Ok(Some(Who::Task(first))));
     let slice = Term { name: "time_slice_ticks".into(), value: 100 };
     assert_eq!(pick.evidence.candidates[0].terms[2], slice);
-    // Another task of the same priority waits behind both; one of a better priority does not.
+    // Another task of the same priority waits behind both. One of a better priority does not.
     m.realtime(Policy::Fifo, 20, None, Life::Hog);
     assert_eq!(m.platform.rule(Question::Preempt), rules::RT_EQUAL);
     m.realtime(Policy::Fifo, 5, None, Life::Hog);
@@ -211,8 +211,8 @@ fn affinity_and_priority_changes_keep_the_books() {
     }
 }
 
-/// CPU 1 is occupied. On CPU 0 a task of priority 49 runs, and tasks of 69 and 79 wait and could be
-/// pulled.
+/// Returns a machine whose CPU 1 is occupied. On CPU 0 a task of priority 49 runs, and tasks of 69
+/// and 79 wait and could be pulled.
 fn two_wait() -> (Machine, [TaskId; 2]) {
     let mut m = machine(2, 1_000_000, -1);
     m.realtime(Policy::Fifo, 99, Some(1), Life::Hog);

@@ -161,7 +161,7 @@ impl Rig {
         self.sched.inspect().audit().unwrap();
     }
 
-    /// `task`, current on `cpu`, has finished its step.
+    /// Ends the step of `task`, which is current on `cpu`.
     fn next_step(&mut self, cpu: usize, task: TaskId) {
         let program = &mut self.programs[task.index()];
         if program.repeat && program.at == program.steps.len() {
@@ -258,7 +258,7 @@ impl Rig {
         self.list(cpu, self.sched.rqs[cpu].expired(), prio)
     }
 
-    /// `parent`, which runs on `cpu`, forks a task with the same attributes.
+    /// Lets `parent`, which runs on `cpu`, fork a task with the same attributes.
     fn fork(&mut self, parent: TaskId, cpu: u32, address_space: u32) -> TaskId {
         let child = TaskId(self.programs.len() as u32);
         let mut program = self.programs[parent.index()].clone();
@@ -272,7 +272,7 @@ impl Rig {
         child
     }
 
-    /// `task`, which runs on `cpu`, goes to sleep until it is woken.
+    /// Puts `task`, which runs on `cpu`, to sleep until it is woken.
     fn sleep(&mut self, task: TaskId, cpu: u32, reason: BlockReason) {
         self.sched.block(&mut self.platform, CpuId(cpu), task, reason);
         self.platform.resched(CpuId(cpu));

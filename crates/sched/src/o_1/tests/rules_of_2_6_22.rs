@@ -194,7 +194,7 @@ fn a_waiting_or_running_task_is_moved_and_its_wait_is_no_sleep() {
 
 // Wakeups.
 
-/// `waker` runs on CPU 0. `woken` sleeps and last ran on CPU 1, which is idle.
+/// Sets up two tasks. `waker` runs on CPU 0. `woken` sleeps and last ran on CPU 1, which is idle.
 fn two_tasks(rig: &mut Rig) -> (TaskId, TaskId) {
     let waker = rig.hog_on(0, 0);
     let woken = rig.hog_on(0, 1);

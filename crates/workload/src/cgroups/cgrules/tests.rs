@@ -3,8 +3,8 @@
 use super::super::{GroupPlan, cgconfig};
 use super::*;
 
-/// Users 1000 anna and 1001 ben of group 100 users, 1002 carl of group 101 staff. anna is a member
-/// of staff, too.
+/// Users 1000 anna and 1001 ben of group 100 users, 1002 carl of group 101 staff. anna is also a
+/// member of staff.
 fn accounts() -> Accounts {
     Accounts::default()
         .with_group("users", 100)

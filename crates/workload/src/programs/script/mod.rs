@@ -251,7 +251,7 @@ pub struct BarrierInfo {
 pub struct Scripts {
     /// Scripts.
     pub scripts: Vec<Script>,
-    /// Scheduling attributes; the default contains the default attributes.
+    /// Scheduling attributes. The default contains the default attributes.
     pub attrs: Vec<SchedAttr>,
     /// Affinities; the default contains "every CPU".
     pub cpu_sets: Vec<CpuSet>,
@@ -476,7 +476,7 @@ pub struct ScriptOptions {
 pub struct ThreadInfo<'a> {
     /// Number of the task.
     pub task: TaskId,
-    /// Name of its script; the thread itself is called `key-instance`.
+    /// Name of its script. The thread itself is called `key-instance`.
     pub key: &'a str,
     /// Number among the threads of its script, from 0.
     pub instance: u32,
@@ -492,7 +492,7 @@ pub struct ThreadInfo<'a> {
     pub forked: bool,
     /// Number of completed rounds of all its phases.
     pub rounds: u64,
-    /// Number of completed rounds of those phases that have a loop of their own (not 1).
+    /// Number of completed rounds of those phases that have their own loop (not 1).
     pub loop_rounds: u64,
     /// Number of times that it reached a timer.
     pub periods: u64,
