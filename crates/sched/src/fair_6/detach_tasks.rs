@@ -65,8 +65,8 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// Whether a search that has found no movable task yet goes on after `looks` looks at a CPU
-    /// with this number of `tasks`. The kernel pauses after every 32 looks, and gives up then if there
-    /// are no more tasks than that.
+    /// with this number of `tasks`. The kernel pauses after every 32 looks, and gives up then if
+    /// there are no more tasks than that.
     #[cold]
     fn looks_further(&self, looks: u32, tasks: u32) -> bool {
         self.version.looks_until_movable()

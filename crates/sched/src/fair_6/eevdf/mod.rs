@@ -68,6 +68,7 @@
 //! 6.18, ends turns by a timer. [`Version`] names each difference, from the first release to the
 //! last.
 
+pub mod bore;
 pub mod delayed_dequeue;
 mod earliest_deadline;
 pub mod hrtick;
