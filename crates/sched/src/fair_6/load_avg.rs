@@ -172,7 +172,7 @@ impl<R: PickRule> Fair<R> {
     /// Whether load is tracked.
     #[inline]
     pub(super) fn tracks_load(&self) -> bool {
-        self.cpus > 1 || self.version.renews_empty_groups()
+        self.cpus > 1 || self.version.weighs_empty_groups()
     }
 
     #[inline]

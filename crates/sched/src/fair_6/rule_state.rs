@@ -151,8 +151,8 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
-    /// Whether the minima of a tree are updated as soon as the slice of a group in it changes, and a
-    /// group whose dequeue is delayed takes over the smallest slice of the queue it is on.
+    /// Whether the minima of a tree are updated as soon as the slice of a group in it changes, and
+    /// a group whose dequeue is delayed takes over the smallest slice of the queue it is on.
     /// Otherwise the former happens with the next change there. And the slice of the latter is 0 if
     /// the last task of the group went to sleep, and beyond all bounds if a group below it left.
     #[inline]
@@ -214,7 +214,7 @@ pub trait FairVersion: Copy + Debug {
     }
 
     /// Whether all runtime of a period is handed out before the first queue is put back: other CPUs
-    /// put theirs back when an interrupt tells them to, the timer's own CPU at the end of its
+    /// put theirs back by an interrupt, the timer's own CPU at the end of its
     /// handler.
     #[inline]
     fn distributes_first(self) -> bool {
@@ -246,6 +246,13 @@ pub trait FairVersion: Copy + Debug {
     #[inline]
     fn looks_until_movable(self) -> bool {
         false
+    }
+
+    /// Whether the weight of a group's entity is recomputed even if its queue is empty. (Load is
+    /// then tracked on machines of one CPU, too.)
+    #[inline]
+    fn weighs_empty_groups(self) -> bool {
+        self.renews_empty_groups()
     }
 
     /// Whether the weight of a group's entity is recomputed at every occasion, even if its queue is

@@ -26,7 +26,7 @@ impl<R: PickRule> Fair<R> {
         let info = Info { idle, avg: Average::default(), ..self.info_below(above) };
         let mut entity = Entity::new(self.tunables.base_slice());
         let mut info = info;
-        if row_renewed && self.version.renews_empty_groups() {
+        if row_renewed && self.version.weighs_empty_groups() {
             entity.set_weight(LEAST_WEIGHT, None);
             info.load = LEAST_WEIGHT;
         }

@@ -152,9 +152,10 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// From 6.18 on: whether the woken `p` would be picked, in spite of the protection of `c` if its
-    /// slice is shorter (`short`), and the rule by which. If not, `c` is still protected, but no
-    /// longer than for the shortest request (6.18: only if that of `p` is shorter).
+    /// From 6.18 on: whether the woken `p` would be picked, in spite of the protection of `c` if
+    /// the slice of `p` is shorter (`short`), and the rule by which. If not, `c` is still
+    /// protected, but no longer than for the shortest request (6.18: only if that of `p` is
+    /// shorter).
     fn ends_protected_time(
         &mut self,
         rqs: &mut Rqs,

@@ -223,9 +223,9 @@ impl Version {
         self.is_since(Version::V6_18)
     }
 
-    /// Whether a child with no shorter slice preempts nothing, and neither does a task that is woken
-    /// before its dequeue is finished; a wakeup that does not preempt always ends the protection of
-    /// the running entity sooner; and its check returns the next buddy.
+    /// Whether a child with no shorter slice preempts nothing, and neither does a task that is
+    /// woken before its dequeue is finished; a wakeup that does not preempt always ends the
+    /// protection of the running entity sooner; and its check returns the next buddy.
     pub const fn only_short_children_preempt(self) -> bool {
         self.is_since(Version::V6_19)
     }
@@ -325,6 +325,11 @@ impl FairVersion for Version {
     #[inline]
     fn slices_follow_at_once(self) -> bool {
         !matches!(self, Version::V6_14)
+    }
+
+    #[inline]
+    fn weighs_empty_groups(self) -> bool {
+        matches!(self, Version::V6_8 | Version::V6_11)
     }
 
     #[inline]
@@ -545,5 +550,29 @@ impl Features {
             ni_random: version.is_since(Version::V7_0),
             hrtick: version.has_hrtick(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn most_changes_stayed_and_some_were_taken_over_early() {
+        let since = |question: fn(Version) -> bool| {
+            let all = [Version::V6_6, Version::V6_8, Version::V6_11, Version::V6_12];
+            let later = [Version::V6_14, Version::V6_18, Version::V6_19, Version::V7_3];
+            [all, later].concat().into_iter().map(|v| u8::from(question(v))).collect::<Vec<_>>()
+        };
+        assert_eq!(since(Version::tree_by_deadline), [0, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(since(Version::has_delayed_dequeue), [0, 0, 0, 1, 1, 1, 1, 1]);
+        assert_eq!(since(Version::reweight_places), [0, 0, 0, 0, 1, 1, 1, 1]);
+        assert_eq!(since(Version::protects_until), [0, 0, 0, 0, 0, 1, 1, 1]);
+        assert_eq!(since(Version::only_short_children_preempt), [0, 0, 0, 0, 0, 0, 1, 1]);
+        // 6.12.117 has them, and 6.14 has them not.
+        assert_eq!(since(Version::yield_forfeits), [0, 0, 0, 1, 0, 1, 1, 1]);
+        assert_eq!(since(Version::idle_loses_protection), [0, 0, 0, 1, 0, 1, 1, 1]);
+        assert_eq!(since(|v| v.base_slice_ns() == 700_000), [1, 0, 0, 1, 0, 1, 1, 1]);
     }
 }
