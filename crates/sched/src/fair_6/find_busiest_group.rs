@@ -237,13 +237,13 @@ impl<R: PickRule> Fair<R> {
             return (tasks > 1).then_some((MigrationType::Task, tasks / 2));
         }
         let (own, other) = (local.avg_load(), busiest.known_load());
-        if own >= other || own >= average {
+        if own >= other || (own >= average && !self.version.takes_load_above_average()) {
             return None;
         }
         // Unsigned: when the busiest group is below the average, the first difference wraps, and
         // the second one counts.
         let out = other.wrapping_sub(average).wrapping_mul(busiest.capacity());
-        let into = (average - own) * local.capacity();
+        let into = average.wrapping_sub(own).wrapping_mul(local.capacity());
         let load = out.min(into) / CAPACITY;
         (load > 0).then_some((MigrationType::Load, load))
     }
@@ -270,15 +270,17 @@ impl<R: PickRule> Fair<R> {
                 && half <= NUMA_IMBALANCE_MIN;
             return (half != 0 && !few).then_some((MigrationType::Task, half));
         }
+        if self.version.balances_before_5_12() {
+            let half = (tasks as u64) >> 1;
+            let few = is_numa(rqs.domains.level(env.level).kind)
+                && busiest.nr_running <= NUMA_IMBALANCE_MIN;
+            return (half != 0 && !few).then_some((MigrationType::Task, half));
+        }
         if is_numa(rqs.domains.level(env.level).kind) {
             let allowed = self.caches.numa_imbalance(&rqs.domains, env.level, env.here);
             // From here on the number is signed.
             tasks = i64::from(tasks as i32);
-            let few = match self.version.balances_before_5_12() {
-                true => busiest.nr_running <= NUMA_IMBALANCE_MIN,
-                false => local.nr_running < allowed && tasks <= NUMA_IMBALANCE_MIN as i64,
-            };
-            if few {
+            if local.nr_running < allowed && tasks <= NUMA_IMBALANCE_MIN as i64 {
                 tasks = 0;
             }
         }

@@ -145,6 +145,11 @@ impl<R: PickRule> Fair<R> {
                 if here.nr_running + 1 < here.weight >> 2 {
                     return false;
                 }
+            } else if is_numa(level.kind) && self.version.balances_before_5_12() {
+                if here.kind == GroupType::HasSpare && here.idle_cpus > 0 {
+                    return here.kind > there.kind;
+                }
+                allowed_imbalance = Some(0);
             } else if is_numa(level.kind) {
                 let usable = span.group(own).iter().filter(|&&cpu| allowed.contains(cpu)).count();
                 let few = self.caches.numa_imbalance(&rqs.domains, number, cpu);

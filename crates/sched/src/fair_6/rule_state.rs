@@ -36,6 +36,13 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
+    /// Whether a running task that is picked again becomes the newest on the list of its CPU's
+    /// tasks, like one that begins to run.
+    #[inline]
+    fn moves_who_goes_on(self) -> bool {
+        false
+    }
+
     /// Whether fork and exec sum over all CPUs of a group, not only over those that the task may
     /// use.
     #[inline]
@@ -79,6 +86,27 @@ pub trait FairVersion: Copy + Debug {
     /// those of a task that balancing moves are subtracted after it was dequeued (up to 5.19).
     #[inline]
     fn attaches_outside_queueing(self) -> bool {
+        false
+    }
+
+    /// Whether sums of a queue never have a lower limit when something leaves (up to 5.12). See
+    /// [`sums_follow_averages`](FairVersion::sums_follow_averages) for what came next.
+    #[inline]
+    fn sums_have_no_limits(self) -> bool {
+        false
+    }
+
+    /// Whether the running task of a CPU is pushed away after enough failures whatever is to be
+    /// evened out, not only if it is the number of tasks (up to 5.11). The domain then balances the
+    /// less often, and a task that is pushed must not be cache hot.
+    #[inline]
+    fn pushes_for_any_imbalance(self) -> bool {
+        false
+    }
+
+    /// Whether load is evened out even if the own group is above the domain's average (up to 5.14).
+    #[inline]
+    fn takes_load_above_average(self) -> bool {
         false
     }
 
