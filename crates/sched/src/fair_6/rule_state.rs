@@ -53,7 +53,7 @@ pub trait FairVersion: Copy + Debug {
     /// Whether a wakeup searches as up to 5.18: for an idle core; then among as many CPUs as the
     /// idle time of its own CPU pays for (`SIS_PROP`), from the target on; and last among the
     /// threads of the target's core. The CPU used before the previous one is forgotten only when it
-    /// is chosen.
+    /// is chosen, and that of a waker becomes its own CPU.
     #[inline]
     fn scans_by_idle_time(self) -> bool {
         false
