@@ -37,23 +37,6 @@ impl<R: PickRule> Fair<R> {
             let Some(task) = self.info[e].task else {
                 break;
             };
-            if std::env::var("DBG").is_ok() {
-                let hl = self.task_h_load(platform.jiffies(), task);
-                let e = self.se_of(task);
-                std::eprintln!(
-                    "DBG {} look {:?} -> {:?} task {:?} h {} util {} la {} ls {} w {} kind {:?} imb {}",
-                    platform.now_ns(),
-                    source,
-                    env.dst,
-                    task,
-                    hl,
-                    self.task_util(task),
-                    self.info[e].avg.load_avg,
-                    self.info[e].avg.load_sum,
-                    self.se[e].weight,
-                    env.kind,
-                    env.imbalance
-                );
             let amount = self.can_migrate(rqs, platform, task, source, env);
             let Some(amount) = amount.and_then(|()| self.amount(platform, task, env)) else {
                 self.cfs_tasks.to_head(source, e);

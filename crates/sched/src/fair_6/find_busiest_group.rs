@@ -120,20 +120,6 @@ impl<R: PickRule> Fair<R> {
                 u64::from(level.params.imbalance_pct),
             );
         }
-        if std::env::var("DBG").is_ok() {
-            std::eprintln!(
-                "DBG {} find here {:?} lvl {} {:?} fail {} own {:?} avg {} busiest {:?} avg {} whole avg {}",
-                platform.now_ns(),
-                env.here,
-                env.level,
-                env.why,
-                self.balance.failures(env.here, env.level),
-                (local.kind, local.load, local.util, local.nr_running, local.idle_cpus),
-                local.avg_load(),
-                busiest.map(|(g, b)| (g, b.kind, b.load, b.util, b.nr_running, b.idle_cpus)),
-                busiest.map_or(0, |b| b.1.avg_load()),
-                whole.avg_load()
-            );
         let (group, stats) = busiest?;
         let busiest = Busiest { group, stats };
         let average = whole.avg_load();
