@@ -134,7 +134,7 @@ impl FairVersion for Version {
 
     #[inline]
     fn pushes_for_any_imbalance(self) -> bool {
-        self == Version::Rhel8_5
+        false
     }
 
     #[inline]
