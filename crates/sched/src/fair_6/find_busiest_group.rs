@@ -270,17 +270,22 @@ impl<R: PickRule> Fair<R> {
                 && half <= NUMA_IMBALANCE_MIN;
             return (half != 0 && !few).then_some((MigrationType::Task, half));
         }
-        if self.version.balances_before_5_12() {
+        if self.version.nodes_keep_busiest_quarter() {
             let half = (tasks as u64) >> 1;
             let few = is_numa(rqs.domains.level(env.level).kind)
-                && busiest.nr_running <= NUMA_IMBALANCE_MIN;
+                && busiest.nr_running < busiest.weight >> 2
+                && half <= NUMA_IMBALANCE_MIN;
             return (half != 0 && !few).then_some((MigrationType::Task, half));
         }
         if is_numa(rqs.domains.level(env.level).kind) {
             let allowed = self.caches.numa_imbalance(&rqs.domains, env.level, env.here);
             // From here on the number is signed.
             tasks = i64::from(tasks as i32);
-            if local.nr_running < allowed && tasks <= NUMA_IMBALANCE_MIN as i64 {
+            let few = match self.version.balances_before_5_12() {
+                true => busiest.nr_running <= NUMA_IMBALANCE_MIN,
+                false => local.nr_running < allowed && tasks <= NUMA_IMBALANCE_MIN as i64,
+            };
+            if few {
                 tasks = 0;
             }
         }

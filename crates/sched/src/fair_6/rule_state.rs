@@ -124,6 +124,14 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether nodes keep an excess of at most two tasks only as long as the busiest one has tasks
+    /// for less than a quarter of its CPUs, and the parent's node keeps a child as long as it has
+    /// tasks for less than a quarter of the domain's (5.12).
+    #[inline]
+    fn nodes_keep_busiest_quarter(self) -> bool {
+        false
+    }
+
     /// Whether a task that is moved to even out utilisation never exceeds the amount to move,
     /// however many attempts have failed (up to 5.17).
     #[inline]

@@ -138,6 +138,11 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn nodes_keep_busiest_quarter(self) -> bool {
+        self == Version::Rhel8_5
+    }
+
+    #[inline]
     fn takes_load_above_average(self) -> bool {
         self == Version::Rhel8_5
     }
@@ -203,7 +208,7 @@ impl FairVersion for Version {
 
     #[inline]
     fn balances_before_5_12(self) -> bool {
-        self <= Version::V5_10
+        self == Version::V5_10
     }
 
     fn quotas(self) -> BandwidthVersion {
