@@ -172,10 +172,6 @@ impl<R: PickRule> Fair<R> {
             return;
         };
         let failures = self.balance.failures(here, level);
-        let params = &rqs.domains.level(level).params;
-        let may_be_hot = self.version.pushes_for_any_imbalance()
-            && failures <= params.cache_nice_tries
-            && !params.share_cpupower;
         let mut next = self.cfs_tasks.oldest(source);
         while let Some(e) = next
             && let Some(pid) = self.info[e].task
@@ -183,7 +179,6 @@ impl<R: PickRule> Fair<R> {
             if rqs.is_allowed(pid, here)
                 && !self.is_throttled_pair(pid, here)
                 && (failures > 0 || !R::is_ineligible_beside_others(self, pid, here))
-                && !(may_be_hot && self.is_cache_hot(rqs, platform, pid, here))
             {
                 platform.by_rule(Question::Migrate, here, rules::ACTIVE_BALANCE);
                 self.detach(rqs, platform, pid, here);

@@ -313,27 +313,23 @@ impl<R: PickRule> Fair<R> {
         let Some((moved, source)) = moved else {
             return false;
         };
-        let tries = rqs.domains.level(level).params.cache_nice_tries;
-        let patience = tries + 2;
-        let any = self.version.pushes_for_any_imbalance();
-        let mut pushed = false;
+        let params = &rqs.domains.level(level).params;
+        let patience = params.cache_nice_tries + 2;
         if moved {
             self.balance.domain(here, level).failures = 0;
         } else {
             if why != CpuIdleType::NewlyIdle {
                 self.balance.domain(here, level).failures += 1;
             }
-            let tried = (any || env.kind == MigrationType::Task)
-                && self.balance.failures(here, level) > patience;
+            let tried =
+                env.kind == MigrationType::Task && self.balance.failures(here, level) > patience;
             if tried || self.is_better_here(rqs, &env, source) {
                 if !rqs.is_allowed(rqs.curr(source), here) || rqs.is_idle_thread(rqs.curr(source)) {
-                    env.all_pinned |= any;
                     self.lengthen_interval(rqs, &env);
                     return false;
                 }
                 let rq = &mut rqs.rqs[source.index()];
                 if !rq.active_balance {
-                    pushed = true;
                     rq.active_balance = true;
                     rq.push_cpu = here;
                     if !core::mem::replace(&mut rq.stopper_waits, true) {
@@ -342,18 +338,9 @@ impl<R: PickRule> Fair<R> {
                     }
                     rqs.resched_curr(platform, source);
                 }
-                if any {
-                    self.balance.domain(here, level).failures = tries + 1;
-                }
             }
         }
-        let min = self.min_interval(rqs, &env);
-        let interval = &mut self.balance.domain(here, level).interval;
-        if !(any && pushed) {
-            *interval = min;
-        } else if *interval < 2 * min {
-            *interval *= 2;
-        }
+        self.balance.domain(here, level).interval = self.min_interval(rqs, &env);
         moved
     }
 

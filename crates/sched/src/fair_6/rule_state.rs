@@ -96,14 +96,6 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
-    /// Whether the running task of a CPU is pushed away after enough failures whatever is to be
-    /// evened out, not only if it is the number of tasks (up to 5.11). The domain then balances the
-    /// less often, and a task that is pushed must not be cache hot.
-    #[inline]
-    fn pushes_for_any_imbalance(self) -> bool {
-        false
-    }
-
     /// Whether load is evened out even if the own group is above the domain's average (up to 5.14).
     #[inline]
     fn takes_load_above_average(self) -> bool {

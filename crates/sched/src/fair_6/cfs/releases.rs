@@ -133,11 +133,6 @@ impl FairVersion for Version {
     }
 
     #[inline]
-    fn pushes_for_any_imbalance(self) -> bool {
-        false
-    }
-
-    #[inline]
     fn nodes_keep_busiest_quarter(self) -> bool {
         self == Version::Rhel8_5
     }
