@@ -138,7 +138,8 @@ pub fn run(spec: &str, topology: &Topology, programs: Programs, until_ms: u64) -
     machine.into_parts().2
 }
 
-/// A parent forks `children` hogs, one per ms, and ends. The children stay where fork puts them.
+/// Returns a parent that forks `children` hogs, one per ms, and ends. The children stay where fork
+/// puts them.
 pub fn forks_hogs(children: usize) -> Programs {
     let mut parent = Vec::new();
     for _ in 0..children {

@@ -80,7 +80,7 @@ impl Line {
         Line::of(cpu, us, prev, '.', body)
     }
 
-    /// Wakeup.
+    /// Returns a line of the wakeup event `event`.
     pub fn new(
         cpu: u32,
         us: u64,

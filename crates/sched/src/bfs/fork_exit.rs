@@ -11,7 +11,8 @@ impl Bfs {
         if row.on_cpu { &mut self.cpus[row.cpu.index()].rq_time_slice } else { &mut row.time_slice }
     }
 
-    /// 0.316: a child that ends before its slice was ever refilled returns the rest of it.
+    /// 0.316: returns the rest of the slice of a child that ends before its slice was ever
+    /// refilled.
     pub(super) fn return_first_slice(&mut self, task: TaskId) {
         let row = &self.tasks[task];
         if self.version.fork == ForkRule::HalveAndReturn

@@ -8,7 +8,7 @@ use super::Cfs;
 use super::ids::EntityId;
 
 impl Cfs {
-    /// `set_next_buddy`: `e` and its groups become `next` of their queues. This does not apply to
+    /// `set_next_buddy`: makes `e` and its groups `next` of their queues. This does not apply to
     /// `SCHED_IDLE` tasks.
     pub(super) fn set_next_buddy(&mut self, e: EntityId) {
         if self.entities[e].is_idle_policy {
@@ -22,7 +22,7 @@ impl Cfs {
         }
     }
 
-    /// `set_last_buddy`: `e` and its groups become `last` of their queues. This does not apply to
+    /// `set_last_buddy`: makes `e` and its groups `last` of their queues. This does not apply to
     /// `SCHED_IDLE` tasks.
     pub(super) fn set_last_buddy(&mut self, e: EntityId) {
         if self.entities[e].is_idle_policy {
@@ -36,7 +36,7 @@ impl Cfs {
         }
     }
 
-    /// `set_skip_buddy`: `e` and its groups become `skip` of their queues.
+    /// `set_skip_buddy`: makes `e` and its groups `skip` of their queues.
     pub(super) fn set_skip_buddy(&mut self, e: EntityId) {
         let mut level = Some(e);
         while let Some(e) = level {
@@ -46,7 +46,7 @@ impl Cfs {
         }
     }
 
-    /// `clear_buddies`: `e` and its groups are no longer buddies.
+    /// `clear_buddies`: clears `e` and its groups as buddies.
     #[inline]
     pub(super) fn clear_buddies(&mut self, e: EntityId) {
         let mut level = Some(e);

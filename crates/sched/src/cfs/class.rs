@@ -150,7 +150,7 @@ impl Class for Cfs {
         }
     }
 
-    /// `task_new_fair`: a child starts at the vruntime of the running task, or a slice after
+    /// `task_new_fair`: starts a child at the vruntime of the running task, or a slice after
     /// `min_vruntime`, whichever is later.
     fn task_new(
         &mut self,

@@ -40,8 +40,8 @@ impl Cfs {
         }))
     }
 
-    /// `sched_group_set_shares`: the entity on every CPU receives the full shares until they are
-    /// next divided.
+    /// `sched_group_set_shares`: gives the entity on every CPU the full shares until they are next
+    /// divided.
     pub(super) fn sched_group_set_shares(
         &mut self,
         rqs: &mut Rqs,

@@ -45,8 +45,8 @@ impl CpuLoads {
         self.means[cpu.index()] = means;
     }
 
-    /// `update_cpu_load`, at each tick: five decaying averages of the load, each half as fast as
-    /// the one before.
+    /// `update_cpu_load`, at each tick: updates five decaying averages of the load, each half as
+    /// fast as the one before.
     #[inline]
     pub fn update(&mut self, cpu: CpuId) {
         let load = self.weighted[cpu.index()];

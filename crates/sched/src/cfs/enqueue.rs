@@ -201,7 +201,7 @@ impl Cfs {
         }
     }
 
-    /// `reweight_entity` of 3.2: the entity stays where it is.
+    /// Implements `reweight_entity` of 3.2: the entity stays where it is.
     fn reweight_in_place(
         &mut self,
         rqs: &mut Rqs,

@@ -212,8 +212,8 @@ impl Cfs {
         Some(imbalance)
     }
 
-    /// `fix_small_imbalance`: the imbalance is less than a task. Decides whether moving a task
-    /// still pays.
+    /// `fix_small_imbalance`: decides whether moving a task still pays when the imbalance is less
+    /// than a task.
     fn fix_small_imbalance(
         &self,
         rqs: &Rqs,

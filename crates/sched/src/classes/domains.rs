@@ -412,7 +412,7 @@ impl From<DomainLevel> for Described {
     }
 }
 
-/// [`Dropping::EqualSpans`]: returns the levels whose spans are larger than all below, as bits.
+/// Returns, for [`Dropping::EqualSpans`], the levels with larger spans than all below, as bits.
 fn growing_spans(levels: &[DomainLevel], cpu: CpuId) -> u32 {
     let (mut present, mut size_below) = (0, 1);
     for (number, level) in levels.iter().enumerate() {
@@ -425,7 +425,7 @@ fn growing_spans(levels: &[DomainLevel], cpu: CpuId) -> u32 {
     present
 }
 
-/// [`Dropping::NoNewFlags`]: returns the levels at which `cpu` has a domain, as bits.
+/// Returns, for [`Dropping::NoNewFlags`], the levels at which `cpu` has a domain, as bits.
 fn new_flags(levels: &[DomainLevel], cpu: CpuId, next_stays: bool) -> u32 {
     let Some(lowest) = levels.first() else {
         return 0;

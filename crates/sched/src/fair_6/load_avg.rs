@@ -24,6 +24,9 @@ fn raise(sum: u64, average: u64) -> u64 {
 /// How the sums of a queue change with its averages when something is subtracted or passed up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sums {
+    /// They change by the same steps. Only utilisation that is passed up follows its average (up to
+    /// 5.12).
+    Plain,
     /// They are the averages, multiplied by the divider (up to 5.16).
     FollowAverages,
     /// They change by the same steps, and have a lower limit after subtractions, of which only the
@@ -38,6 +41,7 @@ impl Sums {
     #[inline]
     fn lowered(self, sum: u64, average: u64) -> u64 {
         match self {
+            Sums::Plain => sum,
             Sums::NeverBelow => sum.max(average * PELT_MIN_DIVIDER),
             _ => raise(sum, average),
         }
@@ -83,15 +87,19 @@ impl CfsRq {
         self.pending.add(-((runnable_avg * divider) as i64) >> 10);
         avg.load_avg = avg.load_avg.saturating_sub(load_avg);
         avg.load_sum = match sums {
+            Sums::Plain => avg.load_sum.saturating_sub(load_avg * divider),
             Sums::FollowAverages => avg.load_avg * divider,
             _ => sums.lowered(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg),
         };
         avg.util_avg = avg.util_avg.saturating_sub(util_avg);
-        avg.util_sum = sums
-            .lowered(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg)
-            as u32;
+        let util_sum = u64::from(avg.util_sum).saturating_sub(util_avg * divider);
+        avg.util_sum = match sums {
+            Sums::Plain => util_sum as u32,
+            _ => sums.lowered(util_sum, avg.util_avg) as u32,
+        };
         avg.runnable_avg = avg.runnable_avg.saturating_sub(runnable_avg);
         avg.runnable_sum = match sums {
+            Sums::Plain => avg.runnable_sum.saturating_sub(runnable_avg * divider),
             Sums::FollowAverages => avg.runnable_avg * divider,
             _ => sums
                 .lowered(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg),
@@ -126,6 +134,11 @@ impl CfsRq {
         queue.util_avg = queue.util_avg.saturating_sub(avg.util_avg);
         queue.runnable_avg = queue.runnable_avg.saturating_sub(avg.runnable_avg);
         match sums {
+            Sums::Plain => {
+                queue.load_sum = queue.load_sum.saturating_sub(weight * avg.load_sum);
+                queue.util_sum = queue.util_sum.saturating_sub(avg.util_sum);
+                queue.runnable_sum = queue.runnable_sum.saturating_sub(avg.runnable_sum);
+            }
             Sums::FollowAverages => {
                 let divider = queue.divider();
                 queue.load_sum = queue.load_avg * avg.divider();
@@ -177,6 +190,9 @@ impl<R: PickRule> Fair<R> {
 
     #[inline]
     fn sums(&self) -> Sums {
+        if self.version.sums_have_no_limits() {
+            return Sums::Plain;
+        }
         match self.version.sums_follow_averages() {
             true => Sums::FollowAverages,
             false if self.version.sums_never_below_averages() => Sums::NeverBelow,
@@ -248,7 +264,7 @@ impl<R: PickRule> Fair<R> {
         let Info { avg, load, .. } = &mut self.info[e];
         let weight = unscaled(*load);
         let divider = queue.divider();
-        let follow = sums == Sums::FollowAverages;
+        let follow = matches!(sums, Sums::FollowAverages | Sums::Plain);
         // Utilisation and time spent runnable equal the queue's.
         if inner.util_avg != avg.util_avg {
             let sum = inner.util_avg * divider;
@@ -287,16 +303,19 @@ impl<R: PickRule> Fair<R> {
         let load_avg = weight * load_sum / divider;
         if load_avg != avg.load_avg {
             queue.load_avg = moved(queue.load_avg, avg.load_avg, load_avg);
-            queue.load_sum = match follow {
-                true => queue.load_avg * divider,
-                false => {
-                    let sum = moved(queue.load_sum, weight * avg.load_sum, weight * load_sum);
-                    sums.lowered(sum, queue.load_avg)
-                }
+            let sum = moved(queue.load_sum, weight * avg.load_sum, weight * load_sum);
+            queue.load_sum = match sums {
+                Sums::Plain => sum,
+                Sums::FollowAverages => queue.load_avg * divider,
+                _ => sums.lowered(sum, queue.load_avg),
             };
             avg.load_sum = load_sum;
             avg.load_avg = load_avg;
         } else if follow {
+            if sums == Sums::Plain {
+                let sum = moved(queue.load_sum, weight * avg.load_sum, weight * load_sum);
+                queue.load_sum = sum;
+            }
             avg.load_sum = load_sum;
         }
         true

@@ -65,7 +65,7 @@ pub trait FairVersion: Copy + Debug {
     /// Whether a wakeup searches as up to 5.18: for an idle core; then among as many CPUs as the
     /// idle time of its own CPU pays for (`SIS_PROP`), from the target on; and last among the
     /// threads of the target's core. The CPU used before the previous one is forgotten only when it
-    /// is chosen.
+    /// is chosen, and that of a waker becomes its own CPU.
     #[inline]
     fn scans_by_idle_time(self) -> bool {
         false
@@ -108,6 +108,19 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether sums of a queue never have a lower limit when something leaves (up to 5.12). See
+    /// [`sums_follow_averages`](FairVersion::sums_follow_averages) for what came next.
+    #[inline]
+    fn sums_have_no_limits(self) -> bool {
+        false
+    }
+
+    /// Whether load is evened out even if the own group is above the domain's average (up to 5.14).
+    #[inline]
+    fn takes_load_above_average(self) -> bool {
+        false
+    }
+
     /// Whether the averages of a task that wakes on another CPU have decayed during the time for
     /// which its old CPU was idle (since 6.0).
     #[inline]
@@ -119,6 +132,14 @@ pub trait FairVersion: Copy + Debug {
     /// node may have tasks for a quarter of its CPUs (5.12 to 5.17).
     #[inline]
     fn nodes_keep_a_quarter(self) -> bool {
+        false
+    }
+
+    /// Whether nodes keep an excess of at most two tasks only as long as the busiest one has tasks
+    /// for less than a quarter of its CPUs, and the parent's node keeps a child as long as it has
+    /// tasks for less than a quarter of the domain's (5.12).
+    #[inline]
+    fn nodes_keep_busiest_quarter(self) -> bool {
         false
     }
 

@@ -220,7 +220,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `task` begins to run: it becomes the newest on the list of its CPU.
+    /// `task` was picked: it becomes the newest on the list of its CPU.
     pub(super) fn cfs_tasks_to_head(&mut self, rqs: &Rqs, task: Pid) {
         let cpu = rqs.cpu_of(task);
         if self.cpus > 1 && rqs.thread(task).on_rq {

@@ -83,6 +83,13 @@ impl<R: PickRule> Fair<R> {
             target = self.wake_affine(rqs, platform, task, waker, prev, level);
         }
         let chosen = self.select_idle_sibling(rqs, task, prev, target, this);
+        if self.version.scans_by_idle_time()
+            && rqs.is_allowed(task, this)
+            && !self.is_wide(rqs, by, task, this)
+            && let Some(e) = self.entity_of(by)
+        {
+            self.info[e].recent_used_cpu = this;
+        }
         self.selects(rqs, platform, task, chosen)
     }
 

@@ -53,8 +53,8 @@ impl O1 {
         allowed.min_by_key(|cpu| running[cpu.index()]).unwrap_or(CpuId(0))
     }
 
-    /// `copy_process`, `sched_fork` and `wake_up_new_task`: the running task `parent` makes a copy
-    /// of itself.
+    /// `copy_process`, `sched_fork` and `wake_up_new_task`: lets the running task `parent` make a
+    /// copy of itself.
     ///
     /// The copy inherits everything. If the child is to have other attributes than its parent, it
     /// gets them immediately afterwards, as if by system calls of a program.
@@ -165,8 +165,8 @@ impl O1 {
         u64::from(bonus * CHILD_PENALTY / 100) * self.params.bonus_step_ns
     }
 
-    /// `sched_exit`: a child that dies in its first slice returns the rest of it, and a child with
-    /// a lower estimate lowers its parent's.
+    /// `sched_exit`: returns the rest of the slice of a child that dies in its first slice, and
+    /// lowers the parent's estimate if the child's is lower.
     pub(super) fn sched_exit(&mut self, child: Pid, parent: Pid) {
         let (child, parent_now) = (&self.tasks[child], &self.tasks[parent]);
         let (gives_back, most) = match self.params.version.exit {

@@ -20,8 +20,8 @@ pub(super) enum Blocked {
 }
 
 impl Blocked {
-    /// The sleep in which the task waits. In user space locks, conditions, barriers and semaphores
-    /// are futexes, and so is what a suspended task waits for.
+    /// Returns the kind of sleep in which the task waits. In user space, locks, conditions,
+    /// barriers and semaphores are futexes, and so is the object that a suspended task waits for.
     pub(super) fn reason(self) -> BlockReason {
         match self {
             Blocked::Mutex(_)

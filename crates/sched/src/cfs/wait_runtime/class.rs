@@ -150,8 +150,8 @@ impl Class for WaitRuntime {
         }
     }
 
-    /// With `sched_child_runs_first` a child that shares nothing with its parent is placed just
-    /// ahead of the running task, and then owes half a granularity.
+    /// Places a new task. With `sched_child_runs_first` a child that shares nothing with its parent
+    /// is placed just ahead of the running task, and then owes half a granularity.
     fn task_new(&mut self, rqs: &mut Rqs, _: &mut Platform, cpu: CpuId, pid: Pid, parent: Parent) {
         let curr = match parent {
             Parent::External => None,

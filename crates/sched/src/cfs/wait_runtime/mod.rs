@@ -206,7 +206,7 @@ impl WaitRuntime {
         self.add_wait_runtime(curr, mine.wrapping_sub(delta) as i64);
     }
 
-    /// `update_stats_wait_end`: the entity stops waiting, and is owed for its wait.
+    /// `update_stats_wait_end`: ends the wait of the entity, which is owed for it.
     fn wait_end(&mut self, pid: Pid) {
         let start = core::mem::take(&mut self.entity(pid).wait_start_fair);
         if start != 0 {
@@ -215,8 +215,8 @@ impl WaitRuntime {
         }
     }
 
-    /// `enqueue_sleeper`: the entity is also owed for its sleep, unless running tasks already have
-    /// enough to pay for.
+    /// `enqueue_sleeper`: records that the entity is also owed for its sleep, unless running tasks
+    /// already have enough to pay for.
     fn enqueue_sleeper(&mut self, pid: Pid) {
         let start = core::mem::take(&mut self.entity(pid).sleep_start_fair);
         if start == 0 || self.sleeper_bonus > self.tunables.runtime_limit_ns {

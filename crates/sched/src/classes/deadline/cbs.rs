@@ -136,8 +136,8 @@ impl Server {
         before(right, left)
     }
 
-    /// `update_dl_entity`, the CBS rule: a woken task keeps its budget and deadline if that harms
-    /// no other task.
+    /// `update_dl_entity`, the CBS rule: lets a woken task keep its budget and deadline if that
+    /// harms no other task.
     pub fn wake(&mut self, now_ns: u64) {
         let past = self.is_past(now_ns);
         if !past && !self.overflows(now_ns) {

@@ -61,7 +61,7 @@ impl Deadline {
         set_bit(&mut self.overload.busy, cpu, rq.nr_running > 0);
     }
 
-    /// For equal deadlines: whether the running task could move while the new one could not.
+    /// Whether, for equal deadlines, the running task could move while the new one could not.
     pub(super) fn could_swap(&self, rqs: &Rqs, new: Pid, curr: Pid) -> bool {
         rqs.thread(curr).nr_cpus_allowed > 1
             && self.find_later_cpu(rqs, curr).is_some()

@@ -108,8 +108,8 @@ impl RealTime {
         !(self.version.throttled_uncounted && self.rqs[cpu.index()].throttled)
     }
 
-    /// `balance_runtime`: before a CPU is throttled it takes from each other CPU a part of that
-    /// CPU's unused runtime. Borrowed runtime is not returned automatically.
+    /// `balance_runtime`: before a CPU is throttled, lets it take from each other CPU a part of
+    /// that CPU's unused runtime. Borrowed runtime is not returned automatically.
     fn borrow_runtime(&mut self, cpu: CpuId) {
         let own = &self.rqs[cpu.index()];
         if !self.version.runtime_share || own.rt_time <= own.rt_runtime {

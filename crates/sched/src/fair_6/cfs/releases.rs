@@ -38,6 +38,17 @@ pub const V5_10: Release = Release {
     ..V6_1
 };
 
+/// RHEL 8.5's kernel, 4.18 by name, whose fair class is near that of 5.10.
+pub const V_RHEL_8_5: Release = Release {
+    version: "4.18.0-348.el8",
+    also: &["rhel8.5", "4.18.0-348.2.1.el8_5"],
+    summary: "RHEL 8.5: slices and sleepers of 4.18, balancing near that of 5.10",
+    golden: &[("cfs", "4.18.0-348.2.1.el8_5")],
+    can: Capabilities { idle_groups: false, ..V6_1.can },
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::Rhel8_5, config))),
+    ..V6_1
+};
+
 /// 5.15, the base of Ubuntu 22.04 and (much changed) of RHEL 9.
 pub const V5_15: Release = Release {
     version: "5.15",
@@ -51,6 +62,8 @@ pub const V5_15: Release = Release {
 /// A version of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
+    /// RHEL 8.5 (4.18.0-348.2.1.el8_5): 4.18 with the balancing of about 5.10.
+    Rhel8_5,
     /// 5.10 (read in longterm 5.10.262; not run).
     V5_10,
     /// 5.15 (longterm 5.15.148).
@@ -83,7 +96,47 @@ impl Version {
     }
 }
 
+impl Version {
+    /// Whether the period depends on all tasks of the CPU, and no slice is shorter than the minimum
+    /// granularity (`ALT_PERIOD`, `BASE_SLICE`: 5.13, back-ported to 5.10.y).
+    pub const fn has_alt_period(self) -> bool {
+        !matches!(self, Version::Rhel8_5)
+    }
+
+    /// Whether a sleeper of half a year or more is placed like a new one, whatever its vruntime
+    /// (6.3, back-ported to the stable series).
+    pub const fn knows_long_sleepers(self) -> bool {
+        !matches!(self, Version::Rhel8_5)
+    }
+
+    /// Whether a pick drops the chosen entity's buddy marks, even if it goes on running (up to
+    /// 5.13; otherwise only beginning to run does).
+    pub const fn forgets_buddies_in_picks(self) -> bool {
+        matches!(self, Version::Rhel8_5)
+    }
+
+    /// Whether the lowest bit of an estimated utilisation is a mark, and counts (up to 5.12).
+    pub const fn marks_estimates_in_bit_0(self) -> bool {
+        matches!(self, Version::Rhel8_5)
+    }
+}
+
 impl FairVersion for Version {
+    #[inline]
+    fn sums_have_no_limits(self) -> bool {
+        self == Version::Rhel8_5
+    }
+
+    #[inline]
+    fn nodes_keep_busiest_quarter(self) -> bool {
+        self == Version::Rhel8_5
+    }
+
+    #[inline]
+    fn takes_load_above_average(self) -> bool {
+        self == Version::Rhel8_5
+    }
+
     #[inline]
     fn custom_slices(self) -> bool {
         false
@@ -140,17 +193,17 @@ impl FairVersion for Version {
 
     #[inline]
     fn scans_by_idle_time(self) -> bool {
-        matches!(self, Version::V5_10)
+        self <= Version::V5_10
     }
 
     #[inline]
     fn balances_before_5_12(self) -> bool {
-        matches!(self, Version::V5_10)
+        self == Version::V5_10
     }
 
     fn quotas(self) -> BandwidthVersion {
         match self {
-            Version::V5_10 => BandwidthVersion::V5_4,
+            Version::Rhel8_5 | Version::V5_10 => BandwidthVersion::V5_4,
             Version::V5_15 | Version::V6_1 => BandwidthVersion::V5_14,
         }
     }
@@ -306,8 +359,8 @@ impl Features {
             last_buddy: true,
             cache_hot_buddy: true,
             wakeup_preemption: true,
-            alt_period: true,
-            base_slice: true,
+            alt_period: version.has_alt_period(),
+            base_slice: version.has_alt_period(),
             ni_random: false,
             wa_idle: true,
             wa_weight: true,
