@@ -57,6 +57,9 @@ pub struct CfsRq {
     pub exec_clock: u64,
     /// Sum of the stored weights of the queued entities.
     pub load: u64,
+    /// Sum of their stored runnable weights (up to 5.6; see
+    /// [`runnable_load`](super::runnable_load)).
+    pub runnable_weight: u64,
     v0: Vruntime,
     /// S over the tree only.
     sum_wk: i64,
@@ -119,7 +122,7 @@ pub struct Removed {
     pub nr: u32,
     /// Sum of their load averages.
     pub load_avg: u64,
-    /// Sum of their runnable averages.
+    /// Sum of their runnable averages; up to 5.6, of their load sums.
     pub runnable_avg: u64,
     /// Sum of their utilisations.
     pub util_avg: u64,
@@ -243,6 +246,7 @@ impl CfsRq {
             owner,
             exec_clock: 0,
             load: 0,
+            runnable_weight: 0,
             v0: Vruntime(0u64.wrapping_sub(1 << 20)),
             sum_wk: 0,
             sum_w: 0,

@@ -72,6 +72,13 @@ impl CpuCapacity {
         CAPACITY - self.lost[cpu.index()]
     }
 
+    /// `capacity_orig_of`: the capacity of `cpu` if nothing used it.
+    #[inline]
+    pub(super) fn original(&self, cpu: CpuId) -> u64 {
+        let _ = cpu;
+        CAPACITY
+    }
+
     /// `check_cpu_capacity`: whether `cpu` has lost more of its capacity than a domain tolerates.
     pub(super) fn is_reduced(&self, cpu: CpuId, imbalance_pct: u32) -> bool {
         self.of(cpu) * u64::from(imbalance_pct) < CAPACITY * 100

@@ -66,6 +66,10 @@ impl<R: PickRule> Fair<R> {
             MigrationType::Load => self.task_h_load(platform.jiffies(), task).max(1),
             MigrationType::Util => self.task_util(task),
         };
+        if self.version.balances_by_load() {
+            let amount = amount as i64;
+            return (amount / 2 <= env.imbalance).then_some(amount);
+        }
         if env.kind == MigrationType::Util && self.version.never_moves_too_much_util() {
             return (amount as i64 <= env.imbalance).then_some(amount as i64);
         }
@@ -100,7 +104,8 @@ impl<R: PickRule> Fair<R> {
         env.all_pinned = false;
         let params = &rqs.domains.level(env.level).params;
         // The threads of a core share their caches.
-        let may_be_hot = failures <= params.cache_nice_tries && !params.share_cpupower;
+        let may_be_hot = failures <= params.cache_nice_tries
+            && !(params.share_cpupower && self.version.cools_between_threads());
         let stays = rqs.curr(source) == task
             || (may_be_hot && self.is_cache_hot(rqs, platform, task, here));
         (!stays).then_some(())
@@ -176,7 +181,15 @@ impl<R: PickRule> Fair<R> {
         while let Some(e) = next
             && let Some(pid) = self.info[e].task
         {
-            if rqs.is_allowed(pid, here)
+            let may = match self.version.push_respects_heat() {
+                true => {
+                    let mut env = LbEnv::new(here, level, CpuIdleType::Idle);
+                    self.can_migrate(rqs, platform, pid, source, &mut env).is_some()
+                }
+                false => true,
+            };
+            if may
+                && rqs.is_allowed(pid, here)
                 && !self.is_throttled_pair(pid, here)
                 && (failures > 0 || !R::is_ineligible_beside_others(self, pid, here))
             {

@@ -124,7 +124,7 @@ pub struct Info {
     pub util_est: u32,
     /// Task: a CPU it has used lately.
     pub recent_used_cpu: CpuId,
-    /// Group: number of runnable tasks below.
+    /// Group: number of runnable tasks below. Up to 5.6, its stored runnable weight.
     pub runnable: u32,
     /// Load tracking.
     pub avg: Average,

@@ -57,6 +57,9 @@ impl<R: PickRule> Fair<R> {
             lb_cache: LbCache::new(domains, !version.balances_cores()),
             candidates_met: Vec::new(),
         };
+        if version.loads_of_several_ages() {
+            fair.balance.aged_loads = alloc::vec![[0; 5]; cpus as usize];
+        }
         (0..cpus).for_each(|_| R::queue_made(&mut fair));
         fair.restart_capacity(domains, 0, hz);
         fair
@@ -184,7 +187,7 @@ impl<R: PickRule> Fair<R> {
     /// `task` begins to run: it becomes the newest on the list of its CPU.
     fn cfs_tasks_to_head(&mut self, rqs: &Rqs, task: Pid) {
         let cpu = rqs.cpu_of(task);
-        if self.cpus > 1 && rqs.thread(task).on_rq {
+        if self.cpus > 1 && rqs.thread(task).on_rq && !self.version.moves_from_the_head() {
             self.cfs_tasks.to_head(cpu, self.se_of(task));
         }
     }

@@ -43,7 +43,8 @@ impl<R: PickRule> Fair<R> {
     /// Whether nothing, or only `SCHED_IDLE` tasks, are queued there.
     #[inline]
     fn is_free(&self, rqs: &Rqs, cpu: CpuId) -> bool {
-        is_idle_cpu(rqs, cpu) || self.is_sched_idle_rq(rqs, cpu)
+        is_idle_cpu(rqs, cpu)
+            || (self.version.searches_sched_idle() && self.is_sched_idle_rq(rqs, cpu))
     }
 
     /// `select_task_rq_fair` at a wakeup.
@@ -68,14 +69,22 @@ impl<R: PickRule> Fair<R> {
             Waker::Interrupt { cpu } | Waker::Process { cpu } => rqs.curr(cpu),
         };
         self.record_wakee(platform, by, task);
+        let is_wide = self.is_wide(rqs, by, task, this);
         if this != prev
             && rqs.is_allowed(task, this)
-            && !self.is_wide(rqs, by, task, this)
+            && !is_wide
             && let Some(level) = affine_level(rqs, this, prev)
         {
             target = self.wake_affine(rqs, platform, task, waker, prev, level);
         }
         let chosen = self.select_idle_sibling(rqs, task, prev, target, this);
+        if self.version.notes_wakers_cpu()
+            && !is_wide
+            && rqs.is_allowed(task, this)
+            && let Some(e) = self.entity_of(by)
+        {
+            self.info[e].recent_used_cpu = this;
+        }
         self.selects(rqs, platform, task, chosen)
     }
 
@@ -128,7 +137,7 @@ impl<R: PickRule> Fair<R> {
         }
         let jiffies = platform.jiffies();
         let load =
-            |fair: &Fair<R>, cpu: CpuId| fair.cfs_rqs[CfsRqId::of_cpu(cpu)].avg.load_avg as i64;
+            |fair: &Fair<R>, cpu: CpuId| fair.cpu_load(cpu) as i64;
         let mut this_load = load(self, this);
         if waker.is_sync() {
             let leaves = self.task_h_load(jiffies, rqs.curr(this)) as i64;
@@ -158,7 +167,8 @@ impl<R: PickRule> Fair<R> {
         if waker.is_sync() && rqs.nr_running[this.index()] - delayed == 1 {
             return Some((this, rules::WAKER_SYNC));
         }
-        is_idle_cpu(rqs, prev).then_some(stays)
+        // (Since 5.5.)
+        (is_idle_cpu(rqs, prev) && !self.version.balances_by_load()).then_some(stays)
     }
 
     /// `select_idle_sibling`: `target`, which rule `by` chose, or a free CPU near it; and the rule
@@ -191,6 +201,10 @@ impl<R: PickRule> Fair<R> {
         }
         if takes_recent {
             return (recent, rules::RECENT_CPU);
+        }
+        if self.version.balances_by_load() {
+            let found = self.select_idle_of_5_4(rqs, task, target, this);
+            return found.unwrap_or((target, rules::SCAN_LIMIT));
         }
         if self.version.scans_by_idle_time() {
             let found = self.select_idle_of_5_10(rqs, task, target, this);

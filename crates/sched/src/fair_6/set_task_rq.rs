@@ -30,6 +30,9 @@ impl<R: PickRule> Fair<R> {
             entity.set_weight(LEAST_WEIGHT, None);
             info.load = LEAST_WEIGHT;
         }
+        if self.version.tracks_runnable_load() {
+            info.runnable = info.load as u32;
+        }
         let owner = self.new_entity(entity, info);
         let q = self.cfs_rqs.push(CfsRq::new(cpu, group, Some(owner)));
         self.cfs_rqs[q].h_load = (0, self.h_load_computed());

@@ -20,7 +20,10 @@ impl<R: PickRule> Fair<R> {
     fn calc_group_shares(&self, q: CfsRqId) -> u64 {
         let queue = &self.cfs_rqs[q];
         let group = &self.groups[queue.group.index()];
-        let load = unscaled(queue.load).max(queue.avg.load_avg);
+        let mut load = unscaled(queue.load);
+        if !self.version.sums_carry_weights() {
+            load = load.max(queue.avg.load_avg);
+        }
         // The loads that the other CPUs last published, and the present load of this one.
         let everywhere = (group.load_avg + load).saturating_sub(queue.published);
         let mut shares = u128::from(group.shares) * u128::from(load);

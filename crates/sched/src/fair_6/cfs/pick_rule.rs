@@ -176,7 +176,13 @@ impl PickRule for LeastVruntime {
 
     #[inline]
     fn pick_next_entity(fair: &mut Fair<Self>, q: CfsRqId) -> Option<(EntityId, Rule)> {
-        fair.pick_entity(q)
+        let picked = fair.pick_entity(q);
+        if let Some((e, _)) = picked
+            && fair.version.pick_clears_buddies()
+        {
+            fair.clear_all_buddies(e);
+        }
+        picked
     }
 
     fn throttled_in_pick(

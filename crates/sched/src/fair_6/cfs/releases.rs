@@ -48,9 +48,58 @@ pub const V5_15: Release = Release {
     ..V6_1
 };
 
+/// 5.4, the base of Ubuntu 20.04.
+pub const V5_4: Release = Release {
+    version: "5.4",
+    also: &["5.4.59"],
+    summary: "no idle groups, slices without a minimum; balances by average load",
+    golden: &[("cfs", "5.4.59")],
+    can: Capabilities { idle_groups: false, ..V6_1.can },
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V5_4, config))),
+    ..V6_1
+};
+
+/// 4.19, the base of Debian 10.
+pub const V4_19: Release = Release {
+    version: "4.19",
+    also: &["4.19.0"],
+    summary: "as 5.4, with loads of several ages (LB_BIAS) and runtime that expires",
+    golden: &[("cfs", "4.19.0")],
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V4_19, config))),
+    ..V5_4
+};
+
+/// 4.18. (RHEL 8 has its number, but another fair class.)
+pub const V4_18: Release = Release {
+    version: "4.18",
+    also: &["4.18.0"],
+    summary: "as 4.19, but min_vruntime is not renewed when a task leaves",
+    golden: &[("cfs", "4.18.0")],
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V4_18, config))),
+    ..V5_4
+};
+
+/// 4.14, the base of Amazon Linux 2.
+pub const V4_14: Release = Release {
+    version: "4.14",
+    also: &["4.14.177"],
+    summary: "load sums that carry weights, no estimated utilisation; balances from the head",
+    golden: &[("cfs", "4.14.177")],
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V4_14, config))),
+    ..V5_4
+};
+
 /// A version of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
+    /// 4.14 (longterm 4.14.177).
+    V4_14,
+    /// 4.18 (4.18.0).
+    V4_18,
+    /// 4.19 (4.19.0).
+    V4_19,
+    /// 5.4 (longterm 5.4.59).
+    V5_4,
     /// 5.10 (read in longterm 5.10.262; not run).
     V5_10,
     /// 5.15 (longterm 5.15.148).
@@ -62,7 +111,7 @@ pub enum Version {
 impl Version {
     /// Whether groups may be idle, and idle entities are tested for on every level, not only tasks.
     pub const fn has_idle_groups(self) -> bool {
-        matches!(self, Version::V5_15 | Version::V6_1)
+        self as u8 >= Version::V5_15 as u8
     }
 
     /// Whether idle entities have a minimum slice and a sleeper's credit of their own (since 5.16).
@@ -73,13 +122,47 @@ impl Version {
     /// Whether wakeups limit their search by the utilisation of the cache's CPUs (`SIS_UTIL`: 5.19,
     /// back-ported to 5.15.y), not by idle time (`SIS_PROP`).
     pub const fn scans_by_utilisation(self) -> bool {
-        matches!(self, Version::V5_15 | Version::V6_1)
+        self as u8 >= Version::V5_15 as u8
+    }
+
+    /// Whether the period depends on all tasks of the CPU (`ALT_PERIOD`), and slices are at least
+    /// the minimum granularity (`BASE_SLICE`): 5.13, back-ported to 5.10.y.
+    pub const fn has_base_slice(self) -> bool {
+        self as u8 >= Version::V5_10 as u8
+    }
+
+    /// Whether a task that has not run for years loses its vruntime (6.3, back-ported).
+    pub const fn forgets_long_sleepers(self) -> bool {
+        self as u8 >= Version::V5_10 as u8
+    }
+
+    /// Whether idle entities are never the `last` buddy. (The text on 5.10 does not say so.)
+    pub const fn spares_idle_last_buddies(self) -> bool {
+        !matches!(self, Version::V5_10)
+    }
+
+    /// Whether a pick drops the buddy marks of the entity that it picks, even if that is the running
+    /// one.
+    pub const fn pick_clears_buddies(self) -> bool {
+        self as u8 <= Version::V5_4 as u8
+    }
+
+    /// Whether the moving average of the estimated utilisation follows an increase at once
+    /// (`UTIL_EST_FASTUP`, 5.5).
+    pub const fn has_fast_estimates(self) -> bool {
+        self as u8 >= Version::V5_10 as u8
+    }
+
+    /// Whether a queue renews its `min_vruntime` when an entity leaves only if the entity comes
+    /// back at once, in place of only if it does not (a slip of 4.10 to 4.18).
+    pub const fn inverts_min_vruntime(self) -> bool {
+        matches!(self, Version::V4_18)
     }
 
     /// Whether the tunables are sysctls, each write of which recomputes the values that depend on
     /// it, and not plain files of debugfs.
     pub const fn tunes_by_sysctl(self) -> bool {
-        !matches!(self, Version::V5_15 | Version::V6_1)
+        (self as u8) < Version::V5_15 as u8
     }
 }
 
@@ -140,17 +223,89 @@ impl FairVersion for Version {
 
     #[inline]
     fn scans_by_idle_time(self) -> bool {
-        matches!(self, Version::V5_10)
+        self <= Version::V5_10
+    }
+
+    #[inline]
+    fn tracks_runnable_load(self) -> bool {
+        self <= Version::V5_4
+    }
+
+    #[inline]
+    fn sums_carry_weights(self) -> bool {
+        self <= Version::V4_14
+    }
+
+    #[inline]
+    fn estimates_util(self) -> bool {
+        self > Version::V4_14
+    }
+
+    #[inline]
+    fn balances_by_load(self) -> bool {
+        self <= Version::V5_4
+    }
+
+    #[inline]
+    fn searches_sched_idle(self) -> bool {
+        self >= Version::V5_4
+    }
+
+    #[inline]
+    fn renice_reschedules(self) -> bool {
+        self <= Version::V5_4
+    }
+
+    fn searches_without_amount(self) -> bool {
+        self <= Version::V4_18
+    }
+
+    #[inline]
+    fn cools_between_threads(self) -> bool {
+        self > Version::V5_4
+    }
+
+    fn push_respects_heat(self) -> bool {
+        self <= Version::V5_4
+    }
+
+    fn pushes_for_any_reason(self) -> bool {
+        self <= Version::V5_4
+    }
+
+    #[inline]
+    fn busy_cpus_are_out_of_step(self) -> bool {
+        self > Version::V5_4
+    }
+
+    #[inline]
+    fn notes_wakers_cpu(self) -> bool {
+        self <= Version::V5_4
+    }
+
+    fn loads_of_several_ages(self) -> bool {
+        self <= Version::V4_19
+    }
+
+    fn threads_have_less_capacity(self) -> bool {
+        self <= Version::V4_19
+    }
+
+    #[inline]
+    fn moves_from_the_head(self) -> bool {
+        self <= Version::V4_14
     }
 
     #[inline]
     fn balances_before_5_12(self) -> bool {
-        matches!(self, Version::V5_10)
+        self <= Version::V5_10
     }
 
     fn quotas(self) -> BandwidthVersion {
         match self {
-            Version::V5_10 => BandwidthVersion::V5_4,
+            Version::V4_18 | Version::V4_19 => BandwidthVersion::V4_18,
+            Version::V4_14 | Version::V5_4 => BandwidthVersion::V5_4,
+            Version::V5_10 => BandwidthVersion::V5_8,
             Version::V5_15 | Version::V6_1 => BandwidthVersion::V5_14,
         }
     }
@@ -296,8 +451,8 @@ impl Features {
             last_buddy: true,
             cache_hot_buddy: true,
             wakeup_preemption: true,
-            alt_period: true,
-            base_slice: true,
+            alt_period: version.has_base_slice(),
+            base_slice: version.has_base_slice(),
             ni_random: false,
             wa_idle: true,
             wa_weight: true,

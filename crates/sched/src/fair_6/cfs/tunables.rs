@@ -185,7 +185,12 @@ impl FairTunables for Tunables {
         }
         let mut features = self.features;
         // NI_RANDOM is a back-port to 6.1's stable series.
-        let has = |name| name != "NI_RANDOM" || self.version == Version::V6_1;
+        let has = |name| match name {
+            "NI_RANDOM" => self.version == Version::V6_1,
+            "ALT_PERIOD" | "BASE_SLICE" => self.version.has_base_slice(),
+            "SIS_UTIL" => self.version.scans_by_utilisation(),
+            _ => true,
+        };
         for feature in FEATURES.iter().filter(|feature| has(feature.name)) {
             all.push(Tunable {
                 name: feature.name.into(),
