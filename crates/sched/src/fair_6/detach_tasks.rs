@@ -9,6 +9,9 @@ use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Policy, Question};
 
+/// The load below which tasks are not moved, if there is a limit (`LB_MIN`).
+const LEAST_LOAD: u64 = 16;
+
 impl<R: PickRule> Fair<R> {
     /// `detach_tasks`, `attach_tasks`: moves what may be moved from `source`, starting with the
     /// tasks that have been on its list for longest. Returns whether any task moved.
@@ -22,8 +25,8 @@ impl<R: PickRule> Fair<R> {
         let mut taken = core::mem::take(&mut self.balance.taken);
         taken.clear();
         if env.imbalance <= 0 {
-            // A negative number of tasks (between nodes, up to 6.1).
-            env.all_pinned = false;
+            // A negative number of tasks (between nodes, up to 6.1), or nothing (up to 4.18).
+            env.all_pinned = self.version.searches_without_amount();
             return false;
         }
         let looks = self.tunables.balancing().nr_migrate.min(rqs.nr_running[source.index()]);
@@ -31,7 +34,12 @@ impl<R: PickRule> Fair<R> {
             if env.why != CpuIdleType::NotIdle && rqs.nr_running[source.index()] <= 1 {
                 break;
             }
-            let Some(e) = self.cfs_tasks.oldest(source) else {
+            let from_head = self.version.moves_from_the_head();
+            let next = match from_head {
+                true => self.cfs_tasks.newest(source),
+                false => self.cfs_tasks.oldest(source),
+            };
+            let Some(e) = next else {
                 break;
             };
             let Some(task) = self.info[e].task else {
@@ -39,7 +47,10 @@ impl<R: PickRule> Fair<R> {
             };
             let amount = self.can_migrate(rqs, platform, task, source, env);
             let Some(amount) = amount.and_then(|()| self.amount(platform, task, env)) else {
-                self.cfs_tasks.to_head(source, e);
+                match from_head {
+                    true => self.cfs_tasks.to_tail(source, e),
+                    false => self.cfs_tasks.to_head(source, e),
+                }
                 continue;
             };
             self.pulls(platform, rqs, source, env);
@@ -63,10 +74,19 @@ impl<R: PickRule> Fair<R> {
     fn amount(&mut self, platform: &Platform, task: Pid, env: &LbEnv) -> Option<i64> {
         let amount = match env.kind {
             MigrationType::Task => return Some(1),
-            MigrationType::Load => self.task_h_load(platform.jiffies(), task).max(1),
+            MigrationType::Load => {
+                let least = u64::from(!self.version.moves_weightless_tasks());
+                self.task_h_load(platform.jiffies(), task).max(least)
+            }
             MigrationType::Util => self.task_util(task),
         };
         if self.version.balances_by_load() {
+            if self.tunables.lb_min()
+                && amount < LEAST_LOAD
+                && self.balance.failures(env.here, env.level) == 0
+            {
+                return None;
+            }
             let amount = amount as i64;
             return (amount / 2 <= env.imbalance).then_some(amount);
         }
@@ -177,7 +197,11 @@ impl<R: PickRule> Fair<R> {
             return;
         };
         let failures = self.balance.failures(here, level);
-        let mut next = self.cfs_tasks.oldest(source);
+        let from_head = self.version.moves_from_the_head();
+        let mut next = match from_head {
+            true => self.cfs_tasks.newest(source),
+            false => self.cfs_tasks.oldest(source),
+        };
         while let Some(e) = next
             && let Some(pid) = self.info[e].task
         {
@@ -199,7 +223,10 @@ impl<R: PickRule> Fair<R> {
                 self.attach(rqs, platform, pid, here);
                 return;
             }
-            next = self.cfs_tasks.newer(e);
+            next = match from_head {
+                true => self.cfs_tasks.older(e),
+                false => self.cfs_tasks.newer(e),
+            };
         }
     }
 }

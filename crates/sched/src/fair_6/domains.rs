@@ -77,7 +77,11 @@ pub(super) fn min_interval(span: &Span) -> u32 {
 /// The differences of the domains of the releases up to 5.4: larger tolerances between caches and
 /// between nodes, and the ages of loads (up to 5.2).
 pub fn build_5_4(topology: &Topology) -> Domains {
-    build_with(topology, |kind| DomainParams {
+    build_with(topology, params_5_4)
+}
+
+fn params_5_4(kind: LevelKind) -> DomainParams {
+    DomainParams {
         busy_factor: BUSY_FACTOR_5_4 as u32,
         imbalance_pct: match kind {
             LevelKind::Smt => 110,
@@ -95,14 +99,15 @@ pub fn build_5_4(topology: &Topology) -> Domains {
             LevelKind::Node | LevelKind::AllNodes => 2,
         },
         ..params(kind)
-    })
+    }
 }
 
 /// The domains of 4.14: cores that share a cache do not prefer siblings.
 pub fn build_4_14(topology: &Topology) -> Domains {
-    let mut domains = build_5_4(topology);
-    let _ = &mut domains;
-    domains
+    build_with(topology, |kind| DomainParams {
+        prefer_sibling: matches!(kind, LevelKind::Smt | LevelKind::Cpu),
+        ..params_5_4(kind)
+    })
 }
 
 /// The domains of `topology`. [`LevelKind::AllNodes`] contains nodes that are far from each other.

@@ -405,7 +405,7 @@ impl<R: PickRule> Fair<R> {
     }
 
     fn found_balanced(&mut self, rqs: &Rqs, env: &LbEnv) {
-        if !env.all_pinned
+        if (!env.all_pinned || self.version.newly_idle_waits_longer())
             && let Some((above, first)) = self.group_above(rqs, env)
         {
             *self.balance.imbalanced_mark(above, first) = false;
@@ -417,7 +417,7 @@ impl<R: PickRule> Fair<R> {
     fn lengthen_interval(&mut self, rqs: &Rqs, env: &LbEnv) {
         let max = 2 * self.min_interval(rqs, env);
         let interval = &mut self.balance.domain(env.here, env.level).interval;
-        if env.why != CpuIdleType::NewlyIdle
+        if (env.why != CpuIdleType::NewlyIdle || self.version.newly_idle_waits_longer())
             && ((env.all_pinned && *interval < MAX_PINNED_INTERVAL) || *interval < max)
         {
             *interval *= 2;

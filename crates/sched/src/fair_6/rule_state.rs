@@ -186,6 +186,32 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether a task of load 0 reduces the amount to move by nothing (up to 5.3), not by 1.
+    #[inline]
+    fn moves_weightless_tasks(self) -> bool {
+        false
+    }
+
+    /// Whether a newly idle CPU that finds its domain balanced waits longer from then on, and takes
+    /// back the mark of imbalance even if all tasks were pinned (up to 4.19; corrected in longterm
+    /// releases).
+    fn newly_idle_waits_longer(self) -> bool {
+        false
+    }
+
+    /// Whether a waking task goes to its waker's CPU if that is idle, wherever it is, and if the
+    /// loads are equal (4.13 to 4.15).
+    #[inline]
+    fn idle_wakers_attract(self) -> bool {
+        false
+    }
+
+    /// Whether a wakeup tries the CPU that the task used before its last one (since 4.16).
+    #[inline]
+    fn tries_recent_cpu(self) -> bool {
+        true
+    }
+
     /// Whether CPUs keep loads of several ages, of which balancing takes the smaller or larger one
     /// (`LB_BIAS`, `cpu_load`: up to 5.2).
     fn loads_of_several_ages(self) -> bool {
@@ -292,6 +318,12 @@ pub trait FairTunables: Copy + Debug {
     #[inline]
     fn lb_bias(&self) -> bool {
         true
+    }
+
+    /// `LB_MIN`: whether balancing leaves tasks of little load where they are (up to 5.4).
+    #[inline]
+    fn lb_min(&self) -> bool {
+        false
     }
 
     /// Adapts to a change of the number of online CPUs.

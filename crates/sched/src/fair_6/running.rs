@@ -57,6 +57,9 @@ impl<R: PickRule> Fair<R> {
             lb_cache: LbCache::new(domains, !version.balances_cores()),
             candidates_met: Vec::new(),
         };
+        if version.threads_have_less_capacity() {
+            fair.capacity.divide_cores();
+        }
         if version.loads_of_several_ages() {
             fair.balance.aged_loads = alloc::vec![[0; 5]; cpus as usize];
         }

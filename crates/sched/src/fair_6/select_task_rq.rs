@@ -151,7 +151,7 @@ impl<R: PickRule> Fair<R> {
         let capacity = |cpu: CpuId| self.capacity.of(cpu) as i64;
         let this_load = (this_load + moves) * 100 * capacity(prev);
         let prev_load = (load(self, prev) - moves) * (100 + (pct - 100) / 2) * capacity(this)
-            + i64::from(waker.is_sync());
+            + i64::from(waker.is_sync() || self.version.idle_wakers_attract());
         if this_load < prev_load { (this, rules::WAKER_LOAD) } else { stays }
     }
 
@@ -159,7 +159,11 @@ impl<R: PickRule> Fair<R> {
     fn wake_affine_idle(&self, rqs: &Rqs, waker: Waker, prev: CpuId) -> Option<(CpuId, Rule)> {
         let this = waker.cpu();
         let stays = (prev, rules::PREV_CPU);
-        if is_idle_cpu(rqs, this) && self.caches.share_cache(this, prev) {
+        if self.version.idle_wakers_attract() {
+            if is_idle_cpu(rqs, this) {
+                return Some((this, rules::WAKER_IDLE));
+            }
+        } else if is_idle_cpu(rqs, this) && self.caches.share_cache(this, prev) {
             return Some(if is_idle_cpu(rqs, prev) { stays } else { (this, rules::WAKER_IDLE) });
         }
         let queue = &self.cfs_rqs[CfsRqId::of_cpu(this)];
@@ -195,7 +199,10 @@ impl<R: PickRule> Fair<R> {
         }
         let e = self.se_of(task);
         let recent = self.info[e].recent_used_cpu;
-        let takes_recent = recent != prev && recent != target && suits(self, recent);
+        let takes_recent = self.version.tries_recent_cpu()
+            && recent != prev
+            && recent != target
+            && suits(self, recent);
         if takes_recent || !self.version.scans_by_idle_time() {
             self.info[e].recent_used_cpu = prev;
         }

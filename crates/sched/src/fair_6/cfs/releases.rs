@@ -283,6 +283,25 @@ impl FairVersion for Version {
         self <= Version::V5_4
     }
 
+    #[inline]
+    fn moves_weightless_tasks(self) -> bool {
+        self <= Version::V4_19
+    }
+
+    fn newly_idle_waits_longer(self) -> bool {
+        matches!(self, Version::V4_18 | Version::V4_19)
+    }
+
+    #[inline]
+    fn idle_wakers_attract(self) -> bool {
+        self <= Version::V4_14
+    }
+
+    #[inline]
+    fn tries_recent_cpu(self) -> bool {
+        self > Version::V4_14
+    }
+
     fn loads_of_several_ages(self) -> bool {
         self <= Version::V4_19
     }
@@ -360,6 +379,10 @@ pub struct Features {
     pub sis_util: bool,
     /// A wakeup examines the fewer CPUs the shorter the waker's CPU idles.
     pub sis_prop: bool,
+    /// Balancing compares loads of several ages (up to 5.2).
+    pub lb_bias: bool,
+    /// Balancing does not move tasks of little load (not on at boot; up to 5.4).
+    pub lb_min: bool,
 }
 
 /// A feature: its name and its switch.
@@ -373,7 +396,7 @@ pub struct Feature {
 }
 
 /// All features.
-pub static FEATURES: [Feature; 13] = [
+pub static FEATURES: [Feature; 15] = [
     Feature {
         name: "GENTLE_FAIR_SLEEPERS",
         help: "sleepers get half of the latency as credit, not all of it",
@@ -439,6 +462,16 @@ pub static FEATURES: [Feature; 13] = [
         help: "a wakeup examines the fewer CPUs the shorter the waker's CPU idles",
         switch: |features| &mut features.sis_prop,
     },
+    Feature {
+        name: "LB_BIAS",
+        help: "balancing compares loads of several ages",
+        switch: |features| &mut features.lb_bias,
+    },
+    Feature {
+        name: "LB_MIN",
+        help: "balancing does not move tasks of a load below 16 unless it has failed before",
+        switch: |features| &mut features.lb_min,
+    },
 ];
 
 impl Features {
@@ -458,6 +491,8 @@ impl Features {
             wa_weight: true,
             sis_util: version.scans_by_utilisation(),
             sis_prop: !version.scans_by_utilisation(),
+            lb_bias: true,
+            lb_min: false,
         }
     }
 }
