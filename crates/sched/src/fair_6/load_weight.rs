@@ -42,7 +42,11 @@ impl<R: PickRule> Fair<R> {
     /// Gives `e`, and its averages, the stored weight `weight`.
     pub(super) fn take_weight(&mut self, e: EntityId, weight: u64, inverse: Option<u32>) {
         self.reweight_load_avg(e, weight);
-        self.se[e].set_weight(weight, inverse);
+        if self.version.weights_may_vanish() {
+            self.se[e].set_weight_of_at_least(0, weight, inverse);
+        } else {
+            self.se[e].set_weight(weight, inverse);
+        }
         self.info[e].load = weight;
     }
 }

@@ -212,6 +212,13 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
+    /// Whether a small weight is 0 when it is shifted back, as that of a group that has no load, and
+    /// not at least 2 (up to 5.5; corrected in longterm releases).
+    #[inline]
+    fn weights_may_vanish(self) -> bool {
+        false
+    }
+
     /// Whether CPUs keep loads of several ages, of which balancing takes the smaller or larger one
     /// (`LB_BIAS`, `cpu_load`: up to 5.2).
     fn loads_of_several_ages(self) -> bool {

@@ -15,7 +15,7 @@
 
 use super::cfs_rq::{CfsRq, Removed};
 use super::class::Fair;
-use super::entity::{Info, unscaled};
+use super::entity::{Info, WEIGHT_SHIFT};
 use super::flags::Attach;
 use super::ids::{CfsRqId, EntityId};
 use super::pick_rule::PickRule;
@@ -34,25 +34,41 @@ fn difference(to: u64, from: u64) -> i64 {
     to.wrapping_sub(from) as i64
 }
 
+/// Differences between the releases that have runnable load.
+#[derive(Clone, Copy, Debug)]
+struct LoadRules {
+    /// The sums of entities include their weights (4.14).
+    carry_weights: bool,
+    /// The least unscaled weight.
+    least: u64,
+}
+
+impl LoadRules {
+    /// A stored weight as used in sums.
+    fn unscaled(self, weight: u64) -> u64 {
+        if weight == 0 { 0 } else { (weight >> WEIGHT_SHIFT).max(self.least) }
+    }
+}
+
 impl CfsRq {
     /// `update_cfs_rq_load_avg`: subtracts what has left, then brings the averages up to `now_ns`.
     /// Returns whether they have changed.
-    fn update_runnable_load(&mut self, now_ns: u64, carry_weights: bool) -> bool {
+    fn update_runnable_load(&mut self, now_ns: u64, rules: LoadRules) -> bool {
         let removed = self.removed.nr > 0;
         if removed {
-            self.subtract_removed_load(carry_weights);
+            self.subtract_removed_load(rules);
         }
-        let load = unscaled(self.load);
-        let runnable = if carry_weights { load } else { unscaled(self.runnable_weight) };
+        let load = rules.unscaled(self.load);
+        let runnable = if rules.carry_weights { load } else { rules.unscaled(self.runnable_weight) };
         let running = self.curr.is_some();
         self.avg.update_runnable_load(now_ns, load, runnable, running, [1, 1]) || removed
     }
 
-    fn subtract_removed_load(&mut self, carry_weights: bool) {
+    fn subtract_removed_load(&mut self, rules: LoadRules) {
         let Removed { load_avg, runnable_avg: load_sum, util_avg, .. } =
             core::mem::take(&mut self.removed);
         let avg = &mut self.avg;
-        let divider = if carry_weights { LOAD_AVG_MAX } else { avg.divider() };
+        let divider = if rules.carry_weights { LOAD_AVG_MAX } else { avg.divider() };
         avg.load_avg = avg.load_avg.saturating_sub(load_avg);
         avg.load_sum = avg.load_sum.saturating_sub(load_avg * divider);
         avg.util_avg = avg.util_avg.saturating_sub(util_avg);
@@ -62,11 +78,11 @@ impl CfsRq {
 
     /// `attach_entity_load_avg`: the entity takes the queue's time, and the queue adds the entity's
     /// averages.
-    fn attach_load(&mut self, info: &mut Info, weight: u64, carry_weights: bool) {
+    fn attach_load(&mut self, info: &mut Info, weight: u64, rules: LoadRules) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
         avg.last_update_time = queue.last_update_time;
         let mut factor = 1;
-        if !carry_weights {
+        if !rules.carry_weights {
             let divider = queue.divider();
             avg.period_contrib = queue.period_contrib;
             avg.util_sum = (avg.util_avg * divider) as u32;
@@ -82,9 +98,9 @@ impl CfsRq {
     }
 
     /// `detach_entity_load_avg`: the queue subtracts the entity's averages.
-    fn detach_load(&mut self, info: &Info, weight: u64, carry_weights: bool) {
+    fn detach_load(&mut self, info: &Info, weight: u64, rules: LoadRules) {
         let (queue, avg) = (&mut self.avg, &info.avg);
-        let factor = if carry_weights { 1 } else { weight };
+        let factor = if rules.carry_weights { 1 } else { weight };
         queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
         queue.load_sum = queue.load_sum.saturating_sub(factor * avg.load_sum);
         queue.util_avg = queue.util_avg.saturating_sub(avg.util_avg);
@@ -93,23 +109,31 @@ impl CfsRq {
     }
 
     /// Adds the runnable load of an entity, with the stored weight `weight`.
-    fn add_runnable_load(&mut self, avg: &Average, weight: u64) {
+    fn add_runnable_load(&mut self, avg: &Average, weight: u64, rules: LoadRules) {
         self.runnable_weight += weight;
         self.avg.runnable_avg += avg.runnable_avg;
-        self.avg.runnable_sum += unscaled(weight) * avg.runnable_sum;
+        self.avg.runnable_sum += rules.unscaled(weight) * avg.runnable_sum;
     }
 
     /// Subtracts it.
-    fn sub_runnable_load(&mut self, avg: &Average, weight: u64) {
+    fn sub_runnable_load(&mut self, avg: &Average, weight: u64, rules: LoadRules) {
         self.runnable_weight -= weight;
         let queue = &mut self.avg;
         queue.runnable_avg = queue.runnable_avg.saturating_sub(avg.runnable_avg);
-        let sum = unscaled(weight) * avg.runnable_sum;
+        let sum = rules.unscaled(weight) * avg.runnable_sum;
         queue.runnable_sum = queue.runnable_sum.saturating_sub(sum);
     }
 }
 
 impl<R: PickRule> Fair<R> {
+    /// How this release keeps loads.
+    fn load_rules(&self) -> LoadRules {
+        LoadRules {
+            carry_weights: self.version.sums_carry_weights(),
+            least: if self.version.weights_may_vanish() { 0 } else { 2 },
+        }
+    }
+
     /// The stored runnable weight of `e`.
     fn runnable_weight(&self, e: EntityId) -> u64 {
         let info = &self.info[e];
@@ -119,9 +143,10 @@ impl<R: PickRule> Fair<R> {
     /// `update_load_avg`: updates the averages of the entity, and then of its queue, to now.
     #[cold]
     pub(super) fn update_with_runnable_load(&mut self, now_ns: u64, e: EntityId, attach: Attach) {
-        let carry = self.version.sums_carry_weights();
+        let rules = self.load_rules();
+        let carry = rules.carry_weights;
         let cpu_now_ns = now_ns;
-        let runnable_weight = unscaled(self.runnable_weight(e));
+        let runnable_weight = self.load_rules().unscaled(self.runnable_weight(e));
         let info = &mut self.info[e];
         let q = info.cfs_rq;
         let queue = &mut self.cfs_rqs[q];
@@ -138,7 +163,7 @@ impl<R: PickRule> Fair<R> {
             info.avg_renewed |=
                 info.avg.update_runnable_load(now_ns, load, load, running, weights);
         }
-        let mut changed = queue.update_runnable_load(now_ns, carry);
+        let mut changed = queue.update_runnable_load(now_ns, rules);
         if let Some(below) = info.my_q {
             changed |= match carry {
                 true => self.pass_up_carried(q, e, below),
@@ -151,11 +176,11 @@ impl<R: PickRule> Fair<R> {
             Attach::No | Attach::Quiet => {}
             Attach::Attach if info.avg.last_update_time != 0 => {}
             Attach::Attach => {
-                queue.attach_load(info, u64::from(self.se[e].weight), carry);
+                queue.attach_load(info, u64::from(self.se[e].weight), rules);
                 changed = true;
             }
             Attach::Detach => {
-                queue.detach_load(info, u64::from(self.se[e].weight), carry);
+                queue.detach_load(info, u64::from(self.se[e].weight), rules);
                 changed = true;
             }
         }
@@ -166,8 +191,8 @@ impl<R: PickRule> Fair<R> {
 
     /// `update_cfs_rq_load_avg` of queue `q`, at `clock_ns` of its own clock.
     pub(super) fn update_queue_with_runnable_load(&mut self, clock_ns: u64, q: CfsRqId) -> bool {
-        let carry = self.version.sums_carry_weights();
-        self.cfs_rqs[q].update_runnable_load(clock_ns, carry)
+        let rules = self.load_rules();
+        self.cfs_rqs[q].update_runnable_load(clock_ns, rules)
     }
 
     /// `propagate_entity_load_avg`: passes the load changes of queue `below` up to its entity `e`
@@ -178,8 +203,8 @@ impl<R: PickRule> Fair<R> {
         }
         let pending = core::mem::take(&mut self.cfs_rqs[below].pending);
         self.cfs_rqs[q].pending.add(pending.runnable_sum);
-        let (inner, inner_load) = (self.cfs_rqs[below].avg, unscaled(self.cfs_rqs[below].load));
-        let runnable_weight = unscaled(self.runnable_weight(e));
+        let (inner, inner_load) = (self.cfs_rqs[below].avg, self.load_rules().unscaled(self.cfs_rqs[below].load));
+        let runnable_weight = self.load_rules().unscaled(self.runnable_weight(e));
         let queue = &mut self.cfs_rqs[q].avg;
         let avg = &mut self.info[e].avg;
         if inner.util_avg != avg.util_avg {
@@ -230,7 +255,7 @@ impl<R: PickRule> Fair<R> {
         let group = &self.groups[inner.group.index()];
         let mut load = inner.avg.load_avg;
         if load != 0 {
-            let shares = unscaled(group.shares);
+            let shares = self.load_rules().unscaled(group.shares);
             let total = (group.load_avg + 1 + load).saturating_sub(inner.published);
             if total > shares {
                 load = load * shares / total;
@@ -263,12 +288,13 @@ impl<R: PickRule> Fair<R> {
     #[cold]
     pub(super) fn queue_runnable_load(&mut self, q: CfsRqId, e: EntityId) {
         let weight = self.runnable_weight(e);
+        let rules = self.load_rules();
         let (queue, avg) = (&mut self.cfs_rqs[q], &self.info[e].avg);
         if self.version.sums_carry_weights() {
             queue.avg.runnable_avg += avg.load_avg;
             queue.avg.runnable_sum += avg.load_sum;
         } else {
-            queue.add_runnable_load(avg, weight);
+            queue.add_runnable_load(avg, weight, rules);
         }
     }
 
@@ -276,12 +302,13 @@ impl<R: PickRule> Fair<R> {
     #[cold]
     pub(super) fn unqueue_runnable_load(&mut self, q: CfsRqId, e: EntityId) {
         let weight = self.runnable_weight(e);
+        let rules = self.load_rules();
         let (queue, avg) = (&mut self.cfs_rqs[q], &self.info[e].avg);
         if self.version.sums_carry_weights() {
             queue.avg.runnable_avg = queue.avg.runnable_avg.saturating_sub(avg.load_avg);
             queue.avg.runnable_sum = queue.avg.runnable_sum.saturating_sub(avg.load_sum);
         } else {
-            queue.sub_runnable_load(avg, weight);
+            queue.sub_runnable_load(avg, weight, rules);
         }
     }
 
@@ -289,8 +316,8 @@ impl<R: PickRule> Fair<R> {
     /// and the weight `shares`.
     pub(super) fn calc_group_runnable(&self, q: CfsRqId, shares: u64) -> u64 {
         let queue = &self.cfs_rqs[q];
-        let load = queue.avg.load_avg.max(unscaled(queue.load));
-        let mut runnable = queue.avg.runnable_avg.max(unscaled(queue.runnable_weight)) * shares;
+        let load = queue.avg.load_avg.max(self.load_rules().unscaled(queue.load));
+        let mut runnable = queue.avg.runnable_avg.max(self.load_rules().unscaled(queue.runnable_weight)) * shares;
         if load != 0 {
             runnable /= load;
         }
@@ -304,6 +331,7 @@ impl<R: PickRule> Fair<R> {
         if self.version.sums_carry_weights() {
             return;
         }
+        let rules = self.load_rules();
         let q = self.cfs_rq_of(e);
         let on_rq = self.se[e].on_rq;
         let old_weight = u64::from(self.se[e].weight);
@@ -319,7 +347,7 @@ impl<R: PickRule> Fair<R> {
         let (queue, info) = (&mut self.cfs_rqs[q], &mut self.info[e]);
         let attached = info.avg.last_update_time != 0 || info.my_q.is_some();
         if on_rq {
-            queue.sub_runnable_load(&info.avg, old_runnable);
+            queue.sub_runnable_load(&info.avg, old_runnable, rules);
         }
         let avg = &mut info.avg;
         if attached {
@@ -328,14 +356,14 @@ impl<R: PickRule> Fair<R> {
             queue.avg.load_sum = queue.avg.load_sum.saturating_sub(sum);
         }
         let divider = avg.divider();
-        avg.load_avg = unscaled(weight) * avg.load_sum / divider;
-        avg.runnable_avg = unscaled(new_runnable) * avg.runnable_sum / divider;
+        avg.load_avg = rules.unscaled(weight) * avg.load_sum / divider;
+        avg.runnable_avg = rules.unscaled(new_runnable) * avg.runnable_sum / divider;
         if attached {
             queue.avg.load_avg += avg.load_avg;
-            queue.avg.load_sum += unscaled(weight) * avg.load_sum;
+            queue.avg.load_sum += rules.unscaled(weight) * avg.load_sum;
         }
         if on_rq {
-            queue.add_runnable_load(&info.avg, new_runnable);
+            queue.add_runnable_load(&info.avg, new_runnable, rules);
         }
     }
 
@@ -370,7 +398,7 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn decay_runnable_load(&mut self, e: EntityId, until_ns: u64) {
         let weights = match self.version.sums_carry_weights() {
             true => [1, 1],
-            false => [u64::from(self.se[e].weight), unscaled(self.runnable_weight(e))],
+            false => [u64::from(self.se[e].weight), self.load_rules().unscaled(self.runnable_weight(e))],
         };
         self.info[e].avg.update_runnable_load(until_ns, 0, 0, false, weights);
     }

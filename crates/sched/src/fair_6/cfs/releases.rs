@@ -302,6 +302,11 @@ impl FairVersion for Version {
         self > Version::V4_14
     }
 
+    #[inline]
+    fn weights_may_vanish(self) -> bool {
+        matches!(self, Version::V4_18 | Version::V4_19)
+    }
+
     fn loads_of_several_ages(self) -> bool {
         self <= Version::V4_19
     }
