@@ -40,6 +40,10 @@ pub static ENTRY: Entry = Entry {
         crate::fair_6::cfs::releases::V5_15,
         crate::fair_6::cfs::releases::V5_10,
         crate::fair_6::cfs::releases::V_RHEL_8_5,
+        crate::fair_6::cfs::releases::V5_4,
+        crate::fair_6::cfs::releases::V4_19,
+        crate::fair_6::cfs::releases::V4_18,
+        crate::fair_6::cfs::releases::V4_14,
         Release {
             version: "2.6.32.60",
             summary: "as 2.6.32, but its times grow up to 8 CPUs only and follow CPU hotplug; no \

@@ -73,6 +73,20 @@ pub const TUNABLE: &str = "sched_cfs_bandwidth_slice_us";
 pub struct BandwidthVersion {
     /// Whether the runtime drawn by a queue is lost at the end of the period (3.2 to 5.3).
     pub expires: bool,
+    /// Whether it is lost only if the pool has been refilled since the queue last drew from it, by
+    /// the number of the refill (4.18 to 5.3), not by its time.
+    pub expires_by_refill: bool,
+    /// Whether starting the period timer refills the pool, and setting limits restarts the timer
+    /// (up to 4.2). Otherwise the timer keeps to a grid.
+    pub starting_refills: bool,
+    /// Whether a throttled queue still draws runtime when it is charged (up to 5.3).
+    pub throttled_draw: bool,
+    /// Whether the queue that was throttled last gets runtime first (3.16 to 5.3).
+    pub last_is_first: bool,
+    /// Whether every return of runtime starts the slack timer anew (up to 5.3).
+    pub slack_restarts: bool,
+    /// Whether a queue about to be throttled first asks for runtime once more (since 5.8).
+    pub second_try: bool,
     /// Whether unused quota may be saved (5.14 on).
     pub burst: bool,
     /// Whether a group may not have a larger fraction of the CPU than its parent group: the rule of
@@ -84,18 +98,49 @@ pub struct BandwidthVersion {
 
 impl BandwidthVersion {
     /// 3.2.
-    pub const V3_2: BandwidthVersion =
-        BandwidthVersion { expires: true, burst: false, child_within_parent: true, first_ns: 0 };
+    pub const V3_2: BandwidthVersion = BandwidthVersion {
+        expires: true,
+        starting_refills: true,
+        throttled_draw: true,
+        second_try: false,
+        burst: false,
+        child_within_parent: true,
+        ..BandwidthVersion::V5_14
+    };
+
+    /// 4.18 to 5.3: drawn runtime expires by the number of the refill.
+    pub const V4_18: BandwidthVersion = BandwidthVersion {
+        expires: true,
+        expires_by_refill: true,
+        throttled_draw: true,
+        last_is_first: true,
+        slack_restarts: true,
+        ..BandwidthVersion::V5_4
+    };
 
     /// 6.18.
     pub const V6_18: BandwidthVersion = BandwidthVersion { first_ns: 1, ..BandwidthVersion::V5_14 };
 
-    /// 5.4 to 5.13: drawn runtime does not expire, and nothing can be saved.
-    pub const V5_4: BandwidthVersion = BandwidthVersion { burst: false, ..BandwidthVersion::V5_14 };
+    /// 5.4 (and late 4.14.y): drawn runtime does not expire, and nothing can be saved.
+    pub const V5_4: BandwidthVersion =
+        BandwidthVersion { second_try: false, ..BandwidthVersion::V5_8 };
+
+    /// 5.8 to 5.13.
+    pub const V5_8: BandwidthVersion = BandwidthVersion { burst: false, ..BandwidthVersion::V5_14 };
 
     /// 5.14 and later.
-    pub const V5_14: BandwidthVersion =
-        BandwidthVersion { expires: false, burst: true, child_within_parent: false, first_ns: 0 };
+    pub const V5_14: BandwidthVersion = BandwidthVersion {
+        expires: false,
+        expires_by_refill: false,
+        starting_refills: false,
+        throttled_draw: false,
+        last_is_first: false,
+        slack_restarts: false,
+        second_try: true,
+        burst: true,
+        child_within_parent: false,
+        first_ns: 0,
+    };
 }
 
 /// The account of a group (`cfs_bandwidth`).
@@ -113,6 +158,8 @@ struct Pool<Q> {
     runtime_snap_ns: u64,
     /// Time at which runtime drawn from it expires, ns.
     runtime_expires: u64,
+    /// Number of refills, and of starts of the timer (`expires_seq`).
+    refills: u64,
     /// Whether nothing has been drawn since the last refill.
     idle: bool,
     /// Time at which the period timer fires, ns, if it is running.
@@ -144,6 +191,8 @@ struct Local<Q> {
     remaining_ns: i64,
     /// Time at which it expires, ns.
     expires: u64,
+    /// `refills` of the pool when it last drew.
+    refills: u64,
     /// Time at which it was throttled, ns.
     throttled_at: u64,
     /// Its neighbours in the list of throttled queues.
@@ -223,6 +272,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             throttled: false,
             remaining_ns: self.version.first_ns,
             expires: 0,
+            refills: 0,
             throttled_at: 0,
             earlier: None,
             later: None,
@@ -267,7 +317,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             self.expire(q, now_ns);
             // (A throttled queue draws nothing, and the answer for it does not matter.)
             self.locals[q].remaining_ns > 0
-                || (self.version.burst && self.locals[q].throttled)
+                || (!self.version.throttled_draw && self.locals[q].throttled)
                 || self.assign(platform, q)
         }
     }
@@ -298,7 +348,12 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         if !self.version.expires || now_ns < local.expires || local.remaining_ns < 0 {
             return;
         }
-        if local.expires >= self.pools[local.group.index()].runtime_expires {
+        let pool = &self.pools[local.group.index()];
+        let is_current = match self.version.expires_by_refill {
+            true => local.refills == pool.refills,
+            false => local.expires >= pool.runtime_expires,
+        };
+        if is_current {
             // The period is over by this CPU's clock, but the pool has not been refilled: clocks
             // may differ by a tick.
             local.expires += self.tick_ns;
@@ -321,7 +376,12 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             pool.idle = false;
             local.remaining_ns += given as i64;
         }
-        if (pool.runtime_expires.wrapping_sub(local.expires) as i64) > 0 {
+        if self.version.expires_by_refill {
+            if local.refills != pool.refills {
+                local.refills = pool.refills;
+                local.expires = pool.runtime_expires;
+            }
+        } else if (pool.runtime_expires.wrapping_sub(local.expires) as i64) > 0 {
             local.expires = pool.runtime_expires;
         }
         local.remaining_ns > 0
@@ -329,6 +389,9 @@ impl<Q: TypedIndex> Bandwidth<Q> {
 
     /// Raises queue `q` just above zero. Later releases try this before they throttle a queue.
     pub fn gets_the_least(&mut self, platform: &mut Platform, q: Q) -> bool {
+        if !self.version.second_try {
+            return false;
+        }
         let Local { group, cpu, .. } = self.locals[q];
         self.start_period_timer(platform, group, cpu);
         let local = &mut self.locals[q];
@@ -348,12 +411,12 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         let now_ns = platform.now_ns();
         let pool = &mut self.pools[group.index()];
         if pool.period_ends.is_none() {
-            if !self.version.burst {
-                // (With bursts the pool was refilled when the timer last fired, and no queue has
-                // drawn from it since.)
+            if self.version.starting_refills {
+                // (Later the pool was refilled when the timer last fired, and no queue has drawn
+                // from it since.)
                 pool.refill(now_ns, self.version.burst);
             }
-            let ends_ns = pool.next_end(now_ns);
+            let ends_ns = pool.start_end(now_ns, self.version);
             pool.timer_cpu = cpu;
             pool.arm_period_timer(platform, group, ends_ns);
         }
@@ -379,7 +442,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         pool.runtime_ns += slack as u64;
         if pool.runtime_ns as i64 > self.slice_ns
             && pool.first_throttled.is_some()
-            && !pool.slack_timer_active
+            && (!pool.slack_timer_active || self.version.slack_restarts)
             && !pool.ends_within(platform.now_ns(), MIN_EXPIRATION_NS + SLACK_PERIOD_NS)
         {
             pool.slack_timer_active = true;
@@ -394,12 +457,21 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         let pool = &mut self.pools[local.group.index()];
         local.throttled = true;
         local.throttled_at = clock_ns;
-        local.earlier = pool.last_throttled.replace(q);
-        local.later = None;
-        let (group, cpu, earlier) = (local.group, local.cpu, local.earlier);
-        match earlier {
-            None => pool.first_throttled = Some(q),
-            Some(earlier) => self.locals[earlier].later = Some(q),
+        let (group, cpu) = (local.group, local.cpu);
+        if self.version.last_is_first {
+            local.earlier = None;
+            local.later = pool.first_throttled.replace(q);
+            match local.later {
+                None => pool.last_throttled = Some(q),
+                Some(later) => self.locals[later].earlier = Some(q),
+            }
+        } else {
+            local.earlier = pool.last_throttled.replace(q);
+            local.later = None;
+            match local.earlier {
+                None => pool.first_throttled = Some(q),
+                Some(earlier) => self.locals[earlier].later = Some(q),
+            }
         }
         self.start_period_timer(platform, group, cpu);
     }
@@ -560,17 +632,17 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         pool.burst_ns = quota.burst_us * 1000;
         pool.refill(platform.now_ns(), version.burst);
         // Later releases leave a running timer alone.
-        let keeps_timer = version.burst && pool.period_ends.is_some();
+        let keeps_timer = !version.starting_refills && pool.period_ends.is_some();
         let was_active = pool.period_ends.is_some();
         if !keeps_timer {
             pool.period_ends = None;
             platform.cancel_timer(period_timer_of(group));
         }
-        if !version.burst && core::mem::take(&mut pool.slack_timer_active) {
+        if version.starting_refills && core::mem::take(&mut pool.slack_timer_active) {
             platform.cancel_timer(slack_timer_of(group));
         }
-        if quota.quota_us.is_some() && !keeps_timer && (was_active || version.burst) {
-            let ends_ns = pool.next_end(platform.now_ns());
+        if quota.quota_us.is_some() && !keeps_timer && (was_active || !version.starting_refills) {
+            let ends_ns = pool.start_end(platform.now_ns(), version);
             // The caller acts on the first CPU.
             pool.timer_cpu = CpuId(0);
             pool.arm_period_timer(platform, group, ends_ns);
@@ -730,6 +802,19 @@ impl<Q> Pool<Q> {
         self.expires_ns
     }
 
+    /// The end of the period for which the timer is started. Where runtime expires by refills, the
+    /// time of expiry moves on by as many periods, and what was drawn before counts as old.
+    fn start_end(&mut self, now_ns: u64, version: BandwidthVersion) -> u64 {
+        let before = self.expires_ns;
+        let ends_ns = self.next_end(now_ns);
+        if version.expires_by_refill {
+            let overrun = (ends_ns - before) / self.period_ns;
+            self.runtime_expires += (overrun + 1) * self.period_ns;
+            self.refills += 1;
+        }
+        ends_ns
+    }
+
     fn new(parent: Option<GroupId>, version: BandwidthVersion) -> Pool<Q> {
         Pool {
             parent,
@@ -739,8 +824,9 @@ impl<Q> Pool<Q> {
             runtime_ns: 0,
             runtime_snap_ns: 0,
             runtime_expires: 0,
+            refills: 0,
             // Later releases let one period pass first.
-            idle: !version.burst,
+            idle: version.starting_refills,
             period_ends: None,
             expires_ns: 0,
             timer_cpu: CpuId(0),
@@ -762,6 +848,7 @@ impl<Q> Pool<Q> {
             return;
         };
         self.runtime_expires = now_ns + self.period_ns;
+        self.refills += 1;
         if !burst {
             self.runtime_ns = quota_ns;
             return;

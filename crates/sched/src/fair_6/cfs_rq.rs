@@ -62,6 +62,9 @@ pub struct CfsRq {
     pub load: u64,
     /// Whether products are computed in 128 bits (7.1 on). Otherwise they wrap.
     pub wide: bool,
+    /// Sum of their stored runnable weights (up to 5.6; see
+    /// [`runnable_load`](super::runnable_load)).
+    pub runnable_weight: u64,
     v0: Vruntime,
     /// S over the tree only.
     sum_wk: i64,
@@ -131,7 +134,7 @@ pub struct Removed {
     pub nr: u32,
     /// Sum of their load averages.
     pub load_avg: u64,
-    /// Sum of their runnable averages.
+    /// Sum of their runnable averages; up to 5.6, of their load sums.
     pub runnable_avg: u64,
     /// Sum of their utilisations.
     pub util_avg: u64,
@@ -257,6 +260,7 @@ impl CfsRq {
             exec_clock: 0,
             load: 0,
             wide: false,
+            runnable_weight: 0,
             v0: Vruntime(0u64.wrapping_sub(1 << 20)),
             sum_wk: 0,
             sum_w: 0,

@@ -47,6 +47,31 @@ impl CfsTasks {
         self.lists[cpu.index()].oldest
     }
 
+    /// The task that was last put on the list of `cpu`.
+    pub fn newest(&self, cpu: CpuId) -> Option<EntityId> {
+        self.lists[cpu.index()].newest
+    }
+
+    /// The next older neighbour of `e`.
+    pub fn older(&self, e: EntityId) -> Option<EntityId> {
+        self.links[e].older
+    }
+
+    /// Moves `e`, which is on the list of `cpu`, to its tail.
+    pub fn to_tail(&mut self, cpu: CpuId, e: EntityId) {
+        if self.lists[cpu.index()].oldest == Some(e) {
+            return;
+        }
+        self.remove(cpu, e);
+        let list = &mut self.lists[cpu.index()];
+        let tail = list.oldest.replace(e);
+        match tail {
+            None => list.newest = Some(e),
+            Some(tail) => self.links[tail].older = Some(e),
+        }
+        self.links[e] = Links { newer: tail, older: None };
+    }
+
     /// The next newer neighbour of `e`.
     pub fn newer(&self, e: EntityId) -> Option<EntityId> {
         self.links[e].newer

@@ -18,6 +18,9 @@ use crate::classes::pelt::Average;
 use alloc::vec::Vec;
 use schedlab_core::CpuId;
 
+/// The capacity of a core with threads up to 5.0 (`smt_gain`).
+const SMT_GAIN: u64 = 1178;
+
 /// Use of the CPUs by the more urgent classes.
 #[derive(Debug)]
 pub(super) struct CpuCapacity {
@@ -31,6 +34,8 @@ pub(super) struct CpuCapacity {
     /// In the same order: the jiffy from which a newly idle CPU recomputes it.
     pub(super) next_update: Vec<u64>,
     levels: usize,
+    /// By CPU: its capacity if nothing used it. Empty if that is 1024.
+    originals: Vec<u64>,
     /// Number of entries of `lost` and `lost_of_group` that are not 0.
     losses: usize,
 }
@@ -56,6 +61,7 @@ impl CpuCapacity {
             lost_of_group: alloc::vec![0; groups],
             next_update: alloc::vec![0; groups],
             levels: domains.levels(),
+            originals: Vec::new(),
             losses: 0,
         }
     }
@@ -72,9 +78,21 @@ impl CpuCapacity {
         CAPACITY - self.lost[cpu.index()]
     }
 
+    /// `capacity_orig_of`: the capacity of `cpu` if nothing used it.
+    #[inline]
+    pub(super) fn original(&self, cpu: CpuId) -> u64 {
+        self.originals.get(cpu.index()).copied().unwrap_or(CAPACITY)
+    }
+
+    /// From now on the threads of a core have 1178 together (up to 5.0). Each CPU has 1024 until
+    /// its capacity is first computed.
+    pub(super) fn divide_cores(&mut self) {
+        self.originals = alloc::vec![CAPACITY; self.lost.len()];
+    }
+
     /// `check_cpu_capacity`: whether `cpu` has lost more of its capacity than a domain tolerates.
     pub(super) fn is_reduced(&self, cpu: CpuId, imbalance_pct: u32) -> bool {
-        self.of(cpu) * u64::from(imbalance_pct) < CAPACITY * 100
+        self.of(cpu) * u64::from(imbalance_pct) < self.original(cpu) * 100
     }
 
     /// Accounts for the time on `cpu` up to now, which tasks of `class` did or did not use.
@@ -164,7 +182,16 @@ impl CpuCapacity {
         self.next_update[group] = jiffies + interval;
         let lost = match domains.child(cpu, number) {
             None => {
-                let lost = self.used(cpu);
+                let mut lost = self.used(cpu);
+                if !self.originals.is_empty() {
+                    let level = domains.level(number);
+                    let original = match level.params.share_cpupower {
+                        true => SMT_GAIN / level.span(cpu).cpus.len() as u64,
+                        false => CAPACITY,
+                    };
+                    self.originals[cpu.index()] = original;
+                    lost = CAPACITY - (original * (CAPACITY - lost) / CAPACITY).max(1);
+                }
                 if lost == 0 && self.losses == 0 {
                     return;
                 }

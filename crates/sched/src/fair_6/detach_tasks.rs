@@ -11,6 +11,8 @@ use schedlab_core::{CpuId, Platform, Policy, Question};
 
 /// `SCHED_NR_MIGRATE_BREAK`: looks after which the kernel's search pauses.
 const LOOKS_TO_A_PAUSE: u32 = 32;
+/// The load below which tasks are not moved, if there is a limit (`LB_MIN`).
+const LEAST_LOAD: u64 = 16;
 
 impl<R: PickRule> Fair<R> {
     /// `detach_tasks`, `attach_tasks`: moves what may be moved from `source`, starting with the
@@ -25,8 +27,8 @@ impl<R: PickRule> Fair<R> {
         let mut taken = core::mem::take(&mut self.balance.taken);
         taken.clear();
         if env.imbalance <= 0 {
-            // A negative number of tasks (between nodes, up to 6.1).
-            env.all_pinned = false;
+            // A negative number of tasks (between nodes, up to 6.1), or nothing (up to 4.18).
+            env.all_pinned = self.version.searches_without_amount();
             return false;
         }
         let tasks = rqs.nr_running[source.index()];
@@ -37,7 +39,12 @@ impl<R: PickRule> Fair<R> {
             if env.why != CpuIdleType::NotIdle && rqs.nr_running[source.index()] <= 1 {
                 break;
             }
-            let Some(e) = self.cfs_tasks.oldest(source) else {
+            let from_head = self.version.moves_from_the_head();
+            let next = match from_head {
+                true => self.cfs_tasks.newest(source),
+                false => self.cfs_tasks.oldest(source),
+            };
+            let Some(e) = next else {
                 break;
             };
             let Some(task) = self.info[e].task else {
@@ -45,7 +52,10 @@ impl<R: PickRule> Fair<R> {
             };
             let amount = self.can_migrate(rqs, platform, task, source, env);
             let Some(amount) = amount.and_then(|()| self.amount(platform, task, env)) else {
-                self.cfs_tasks.to_head(source, e);
+                match from_head {
+                    true => self.cfs_tasks.to_tail(source, e),
+                    false => self.cfs_tasks.to_head(source, e),
+                }
                 continue;
             };
             self.pulls(platform, rqs, source, env);
@@ -78,9 +88,22 @@ impl<R: PickRule> Fair<R> {
     fn amount(&mut self, platform: &Platform, task: Pid, env: &LbEnv) -> Option<i64> {
         let amount = match env.kind {
             MigrationType::Task => return Some(1),
-            MigrationType::Load => self.task_h_load(platform.jiffies(), task).max(1),
+            MigrationType::Load => {
+                let least = u64::from(!self.version.moves_weightless_tasks());
+                self.task_h_load(platform.jiffies(), task).max(least)
+            }
             MigrationType::Util => self.task_util(task),
         };
+        if self.version.balances_by_load() {
+            if self.tunables.lb_min()
+                && amount < LEAST_LOAD
+                && self.balance.failures(env.here, env.level) == 0
+            {
+                return None;
+            }
+            let amount = amount as i64;
+            return (amount / 2 <= env.imbalance).then_some(amount);
+        }
         if env.kind == MigrationType::Util && self.version.never_moves_too_much_util() {
             return (amount as i64 <= env.imbalance).then_some(amount as i64);
         }
@@ -117,7 +140,8 @@ impl<R: PickRule> Fair<R> {
         env.all_pinned = false;
         let params = &rqs.domains.level(env.level).params;
         // The threads of a core share their caches.
-        let may_be_hot = failures <= params.cache_nice_tries && !params.share_cpupower;
+        let may_be_hot = failures <= params.cache_nice_tries
+            && !(params.share_cpupower && self.version.cools_between_threads());
         let stays = rqs.curr(source) == task
             || (may_be_hot && self.is_cache_hot(rqs, platform, task, here));
         (!stays).then_some(())
@@ -189,11 +213,23 @@ impl<R: PickRule> Fair<R> {
             return;
         };
         let failures = self.balance.failures(here, level);
-        let mut next = self.cfs_tasks.oldest(source);
+        let from_head = self.version.moves_from_the_head();
+        let mut next = match from_head {
+            true => self.cfs_tasks.newest(source),
+            false => self.cfs_tasks.oldest(source),
+        };
         while let Some(e) = next
             && let Some(pid) = self.info[e].task
         {
-            if rqs.is_allowed(pid, here)
+            let may = match self.version.push_respects_heat() {
+                true => {
+                    let mut env = LbEnv::new(here, level, CpuIdleType::Idle);
+                    self.can_migrate(rqs, platform, pid, source, &mut env).is_some()
+                }
+                false => true,
+            };
+            if may
+                && rqs.is_allowed(pid, here)
                 && !self.is_throttled_pair(pid, here)
                 && (failures > 0 || !R::is_ineligible_beside_others(self, pid, here))
             {
@@ -203,7 +239,10 @@ impl<R: PickRule> Fair<R> {
                 self.attach(rqs, platform, pid, here);
                 return;
             }
-            next = self.cfs_tasks.newer(e);
+            next = match from_head {
+                true => self.cfs_tasks.older(e),
+                false => self.cfs_tasks.newer(e),
+            };
         }
     }
 }

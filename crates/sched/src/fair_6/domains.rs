@@ -21,6 +21,8 @@ use schedlab_core::{CpuId, Topology};
 
 /// Factor by which a busy CPU waits longer between two balancings.
 pub(super) const BUSY_FACTOR: u64 = 16;
+/// The same before 5.10.
+pub(super) const BUSY_FACTOR_5_4: u64 = 32;
 /// The largest distance of nodes for forks and affine wakeups (`node_reclaim_distance`).
 const FAR: u32 = 30;
 
@@ -72,8 +74,49 @@ pub(super) fn min_interval(span: &Span) -> u32 {
     span.cpus.len() as u32
 }
 
+/// The differences of the domains of the releases up to 5.4: larger tolerances between caches and
+/// between nodes, and the ages of loads (up to 5.2).
+pub fn build_5_4(topology: &Topology) -> Domains {
+    build_with(topology, params_5_4)
+}
+
+fn params_5_4(kind: LevelKind) -> DomainParams {
+    DomainParams {
+        busy_factor: BUSY_FACTOR_5_4 as u32,
+        imbalance_pct: match kind {
+            LevelKind::Smt => 110,
+            LevelKind::MultiCore => 117,
+            LevelKind::Cpu | LevelKind::Node | LevelKind::AllNodes => 125,
+        },
+        busy_idx: match kind {
+            LevelKind::Smt => 0,
+            LevelKind::MultiCore | LevelKind::Cpu => 2,
+            LevelKind::Node | LevelKind::AllNodes => 3,
+        },
+        idle_idx: match kind {
+            LevelKind::Smt | LevelKind::MultiCore => 0,
+            LevelKind::Cpu => 1,
+            LevelKind::Node | LevelKind::AllNodes => 2,
+        },
+        ..params(kind)
+    }
+}
+
+/// The domains of 4.14: cores that share a cache do not prefer siblings.
+pub fn build_4_14(topology: &Topology) -> Domains {
+    build_with(topology, |kind| DomainParams {
+        prefer_sibling: matches!(kind, LevelKind::Smt | LevelKind::Cpu),
+        ..params_5_4(kind)
+    })
+}
+
 /// The domains of `topology`. [`LevelKind::AllNodes`] contains nodes that are far from each other.
 pub fn build(topology: &Topology) -> Domains {
+    build_with(topology, params)
+}
+
+/// The domains of `topology`, where each level has the parameters `params`.
+fn build_with(topology: &Topology, params: impl Fn(LevelKind) -> DomainParams) -> Domains {
     let mut levels = Vec::new();
     for level in topology.levels() {
         let kind = match level.kind {

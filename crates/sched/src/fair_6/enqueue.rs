@@ -28,6 +28,9 @@ impl<R: PickRule> Fair<R> {
         self.update_load_avg(platform.now_ns(), e, Attach::Attach);
         self.update_runnable(e);
         self.update_cfs_group(rqs, platform, e);
+        if self.version.tracks_runnable_load() {
+            self.queue_runnable_load(q, e);
+        }
         R::place(self, platform.now_ns(), q, e, why, is_curr);
         let queue = &mut self.cfs_rqs[q];
         queue.load += self.info[e].load;
@@ -63,6 +66,9 @@ impl<R: PickRule> Fair<R> {
         let attach = if detach { Attach::Detach } else { Attach::No };
         self.update_load_avg(platform.now_ns(), e, attach);
         self.update_runnable(e);
+        if self.version.tracks_runnable_load() {
+            self.unqueue_runnable_load(q, e);
+        }
         R::leaves(self, q, e, how);
         platform.work.dequeues += 1;
         if self.cfs_rqs[q].curr != Some(e) {
@@ -321,7 +327,7 @@ impl<R: PickRule> Fair<R> {
         if self.cpus > 1 {
             self.cfs_tasks.remove(cpu, e);
         }
-        if !was_sched_idle && self.is_sched_idle_rq(rqs, cpu) {
+        if !was_sched_idle && self.is_sched_idle_rq(rqs, cpu) && !self.version.balances_by_load() {
             self.balance_soon(platform, cpu);
         }
     }

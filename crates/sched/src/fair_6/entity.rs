@@ -174,7 +174,7 @@ pub struct Info {
     pub util_est: u32,
     /// Task: a CPU it has used lately.
     pub recent_used_cpu: CpuId,
-    /// Group: number of runnable tasks below.
+    /// Group: number of runnable tasks below. Up to 5.6, its stored runnable weight.
     pub runnable: u32,
     /// Load tracking.
     pub avg: Average,
@@ -204,7 +204,13 @@ impl Entity {
 
     /// Takes a stored weight. `inverse` comes from the table for tasks and is computed for groups.
     pub fn set_weight(&mut self, stored: u64, inverse: Option<u32>) {
-        self.low_weight = unscaled(stored) as u32;
+        self.set_weight_of_at_least(2, stored, inverse);
+    }
+
+    /// [`set_weight`](Entity::set_weight) where the unscaled weight is at least `least`: 0 before
+    /// small weights were kept from vanishing.
+    pub fn set_weight_of_at_least(&mut self, least: u64, stored: u64, inverse: Option<u32>) {
+        self.low_weight = (stored >> WEIGHT_SHIFT).max(least) as u32;
         let inverse = inverse.unwrap_or_else(|| u32::MAX / self.low_weight.max(1));
         // Real time times 1024, a factor of 2^32 at nice 0, is reduced to 32 bits, and the shift
         // with it.

@@ -98,6 +98,9 @@ impl<R: PickRule> Fair<R> {
         platform: &Platform,
         env: &mut LbEnv,
     ) -> Option<CpuId> {
+        if self.version.balances_by_load() {
+            return self.find_source_by_load(rqs, platform, env);
+        }
         self.refresh_lb_cache(rqs);
         self.update_group_capacity(rqs, platform, env);
         let rqs = &*rqs;

@@ -42,7 +42,9 @@ impl<R: PickRule> Fair<R> {
         policy: Policy,
         execs: Option<Execs>,
     ) -> (CpuId, Rule) {
-        self.refresh_lb_cache(rqs);
+        if !self.version.balances_by_load() {
+            self.refresh_lb_cache(rqs);
+        }
         let rqs = &*rqs;
         let domains = &rqs.domains;
         // (A domain that is for forks is for execs, too.)
@@ -51,8 +53,13 @@ impl<R: PickRule> Fair<R> {
         let mut level = domains.of(this).take_while(takes_part).last();
         let mut cpu = this;
         while let Some(at) = level {
-            let found = self.idlest_group(rqs, allowed, cpu, at, execs);
-            let found = found.and_then(|group| self.idlest_cpu(rqs, allowed, policy, group));
+            let found = if self.version.balances_by_load() {
+                let found = self.least_loaded_group(rqs, allowed, cpu, at, execs);
+                found.map(|group| self.least_loaded_cpu(rqs, allowed, group, cpu))
+            } else {
+                let found = self.idlest_group(rqs, allowed, cpu, at, execs);
+                found.and_then(|group| self.idlest_cpu(rqs, allowed, policy, group))
+            };
             level = match found {
                 Some(better) if better != cpu => {
                     cpu = better;

@@ -198,6 +198,19 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         }
     }
 
+    #[inline]
+    fn tick_ends(&mut self, cpu: CpuId) {
+        self.tick_ages_loads(cpu);
+    }
+
+    fn renice_reschedules(&self) -> bool {
+        self.version.renice_reschedules()
+    }
+
+    fn moves_to_lowest_cpu(&self) -> bool {
+        self.version.balances_by_load()
+    }
+
     fn switched_from(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid) {
         if !rqs.thread(pid).on_rq {
             R::leaves_asleep(self, platform.now_ns(), pid);

@@ -1,5 +1,6 @@
 //! The state of balancing between passes, and the description of one pass.
 
+use super::balance_5_4::cpu_load::AgedLoads;
 use super::domains::{self, CacheSharing};
 use super::ni_random::NewidleStats;
 use crate::classes::Pid;
@@ -33,6 +34,8 @@ pub struct Balance {
     /// By CPU: average length of an idle period, ns (`avg_idle`). At most twice the cost of a
     /// migration.
     pub(super) avg_idle_ns: Vec<u64>,
+    /// By CPU: its loads of several ages. Empty where releases have none.
+    pub(super) aged_loads: Vec<AgedLoads>,
     /// State of the random numbers of `NI_RANDOM`, the same in every run.
     pub(super) random: u64,
     /// Buffer of a pass, so that balancing need not allocate.
@@ -138,6 +141,7 @@ impl Balance {
             overloaded: false,
             idle_since_ns: alloc::vec![1; cpus],
             avg_idle_ns: alloc::vec![2 * MIGRATION_COST_NS; cpus],
+            aged_loads: Vec::new(),
             random: 1,
             taken: Vec::with_capacity(64),
             dropped: alloc::vec![false; cpus],

@@ -206,6 +206,10 @@ impl<R: PickRule> Fair<R> {
         if !self.tracks_load() {
             return;
         }
+        if self.version.tracks_runnable_load() {
+            self.update_with_runnable_load(now_ns, e, attach);
+            return;
+        }
         let cpu_now_ns = now_ns;
         let sums = self.sums();
         let info = &mut self.info[e];
@@ -347,7 +351,11 @@ impl<R: PickRule> Fair<R> {
                 continue;
             }
             let (clock, owner) = (queue.pelt_clock.at(now_ns), queue.owner);
-            if queue.update_load_avg(clock, sums) {
+            let changed = match self.version.tracks_runnable_load() {
+                true => self.update_queue_with_runnable_load(clock, q),
+                false => queue.update_load_avg(clock, sums),
+            };
+            if changed {
                 self.update_tg_load_avg(now_ns, q);
             }
             if let Some(e) = owner {
@@ -365,6 +373,10 @@ impl<R: PickRule> Fair<R> {
         if !self.tracks_load() {
             return;
         }
+        if self.version.tracks_runnable_load() {
+            self.update_queue_with_runnable_load(self.cfs_rqs[q].pelt_clock.at(now_ns), q);
+            return;
+        }
         let sums = self.sums();
         let queue = &mut self.cfs_rqs[q];
         if queue.update_load_avg(queue.pelt_clock.at(now_ns), sums) {
@@ -375,7 +387,9 @@ impl<R: PickRule> Fair<R> {
     /// Updates the number of runnable tasks below the group entity `e`.
     #[inline]
     pub(super) fn update_runnable(&mut self, e: EntityId) {
-        if let Some(q) = self.info[e].my_q {
+        if let Some(q) = self.info[e].my_q
+            && !self.version.tracks_runnable_load()
+        {
             self.info[e].runnable = self.cfs_rqs[q].h_nr_runnable;
         }
     }
@@ -383,6 +397,10 @@ impl<R: PickRule> Fair<R> {
     /// The part of `reweight_entity` that concerns averages: gives `e` the stored weight `weight`.
     pub(super) fn reweight_load_avg(&mut self, e: EntityId, weight: u64) {
         if !self.tracks_load() {
+            return;
+        }
+        if self.version.tracks_runnable_load() {
+            self.reweight_runnable_load(e, weight);
             return;
         }
         let sums = self.sums();
@@ -414,6 +432,12 @@ impl<R: PickRule> Fair<R> {
                 util => cap.min(util * measure / (queue.load_avg + 1)),
             };
         }
+        if self.version.tracks_runnable_load() {
+            self.info[e].avg = self.first_runnable_load(weight, util);
+            self.info[e].util_est = self.first_estimate();
+            return;
+        }
+        let info = &mut self.info[e];
         // The rules of picking may have changed its weight since its load was computed.
         let load_avg = if info.avg.load_avg == 0 { weight } else { info.avg.load_avg };
         info.avg = Average { load_avg, util_avg: util, runnable_avg: util, ..Average::default() };
@@ -437,6 +461,10 @@ impl<R: PickRule> Fair<R> {
             return;
         }
         self.decay_with_queue(e);
+        if self.version.tracks_runnable_load() {
+            self.remove_runnable_load(e);
+            return;
+        }
         let q = self.cfs_rq_of(e);
         let avg = &self.info[e].avg;
         let removed = &mut self.cfs_rqs[q].removed;
@@ -483,6 +511,10 @@ impl<R: PickRule> Fair<R> {
     /// Brings a blocked entity's averages up to `until_ns`. That does not count as an update for
     /// the estimate.
     fn decay_blocked(&mut self, e: EntityId, until_ns: u64) {
+        if self.version.tracks_runnable_load() {
+            self.decay_runnable_load(e, until_ns);
+            return;
+        }
         let info = &mut self.info[e];
         let weight = unscaled(info.load);
         info.avg.update(until_ns, 0, 0, false, weight);
@@ -510,7 +542,7 @@ impl<R: PickRule> Fair<R> {
     /// been updated since the last time.
     pub(super) fn util_est_update(&mut self, task: Pid) {
         let e = self.se_of(task);
-        if self.cpus > 1 && self.info[e].avg_renewed {
+        if self.cpus > 1 && self.info[e].avg_renewed && self.version.estimates_util() {
             R::estimate(self, e);
         }
     }

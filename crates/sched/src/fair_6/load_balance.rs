@@ -15,7 +15,7 @@
 //! The flat machine of the golden schedules is one domain, with each CPU a group of its own.
 
 use super::class::Fair;
-use super::domains::{self, BUSY_FACTOR, CacheSharing};
+use super::domains::{self, BUSY_FACTOR, BUSY_FACTOR_5_4, CacheSharing};
 use super::ids::CfsRqId;
 use super::lb_cache::LbCache;
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
@@ -67,11 +67,13 @@ impl<R: PickRule> Fair<R> {
         level: usize,
         busy: bool,
     ) -> u64 {
+        let out_of_step = self.version.busy_cpus_are_out_of_step();
+        let busy_factor = if out_of_step { BUSY_FACTOR } else { BUSY_FACTOR_5_4 };
         let ms = u64::from(self.balance.domain(cpu, level).interval)
-            * if busy { BUSY_FACTOR } else { 1 };
+            * if busy { busy_factor } else { 1 };
         let hz = u64::from(platform.hz());
         // Keeps busy CPUs from balancing in step with idle ones.
-        let jiffies = (ms * hz).div_ceil(1000) - u64::from(busy);
+        let jiffies = (ms * hz).div_ceil(1000) - u64::from(busy && out_of_step);
         jiffies.clamp(1, (hz * u64::from(self.online) / 10).max(1))
     }
 
@@ -118,7 +120,8 @@ impl<R: PickRule> Fair<R> {
         let jiffies = platform.jiffies();
         self.update_blocked_averages(rqs, platform.now_ns(), cpu);
         let mut idle = is_idle_cpu(rqs, cpu);
-        let mut busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
+        let by_load = self.version.balances_by_load();
+        let mut busy = !idle && (by_load || !self.is_sched_idle_rq(rqs, cpu));
         let mut next = jiffies + LONGEST_S * u64::from(platform.hz());
         for level in rqs.domains.of(cpu) {
             let mut interval = self.interval_jiffies(platform, cpu, level, busy);
@@ -127,7 +130,7 @@ impl<R: PickRule> Fair<R> {
                 let occasion = if idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
                 if self.load_balance(rqs, platform, cpu, level, occasion, &mut its_turn) {
                     idle = is_idle_cpu(rqs, cpu);
-                    busy = !idle && !self.is_sched_idle_rq(rqs, cpu);
+                    busy = !idle && (by_load || !self.is_sched_idle_rq(rqs, cpu));
                 }
                 self.balance.domain(cpu, level).last_balance = jiffies;
                 interval = self.interval_jiffies(platform, cpu, level, busy);
@@ -170,7 +173,10 @@ impl<R: PickRule> Fair<R> {
             if self.tunables.ni_random() && !self.balance.newidle_may(cpu, level) {
                 continue;
             }
-            if self.balance.levels == 1 && !rqs.any_overcommitted() && !self.capacity.is_any_lost()
+            if self.balance.levels == 1
+                && !self.version.balances_by_load()
+                && !rqs.any_overcommitted()
+                && !self.capacity.is_any_lost()
             {
                 // The mark is out of date: balancing will find nothing and clear it.
                 self.balance.overloaded = false;
@@ -319,18 +325,27 @@ impl<R: PickRule> Fair<R> {
         };
         let params = &rqs.domains.level(level).params;
         let patience = params.cache_nice_tries + 2;
+        let mut pushed = false;
         if moved {
             self.balance.domain(here, level).failures = 0;
         } else {
             if why != CpuIdleType::NewlyIdle {
                 self.balance.domain(here, level).failures += 1;
             }
-            let tried =
-                env.kind == MigrationType::Task && self.balance.failures(here, level) > patience;
+            let any_reason = self.version.pushes_for_any_reason();
+            let tried = (env.kind == MigrationType::Task || any_reason)
+                && self.balance.failures(here, level) > patience;
             if tried || self.is_better_here(rqs, &env, source) {
                 if !rqs.is_allowed(rqs.curr(source), here) || rqs.is_idle_thread(rqs.curr(source)) {
+                    env.all_pinned |= any_reason;
+                    if any_reason {
+                        self.balance.domain(here, level).failures = patience - 1;
+                    }
                     self.lengthen_interval(rqs, &env);
                     return false;
+                }
+                if any_reason {
+                    self.balance.domain(here, level).failures = patience - 1;
                 }
                 let rq = &mut rqs.rqs[source.index()];
                 if !rq.active_balance {
@@ -341,8 +356,17 @@ impl<R: PickRule> Fair<R> {
                         self.count_running(rqs, source, 1);
                     }
                     rqs.resched_curr(platform, source);
+                    pushed = any_reason;
                 }
             }
+        }
+        if pushed {
+            let max = 2 * self.min_interval(rqs, &env);
+            let interval = &mut self.balance.domain(here, level).interval;
+            if *interval < max {
+                *interval *= 2;
+            }
+            return moved;
         }
         self.balance.domain(here, level).interval = self.min_interval(rqs, &env);
         moved
@@ -386,7 +410,7 @@ impl<R: PickRule> Fair<R> {
     }
 
     fn found_balanced(&mut self, rqs: &Rqs, env: &LbEnv) {
-        if !env.all_pinned
+        if (!env.all_pinned || self.version.newly_idle_waits_longer())
             && let Some((above, first)) = self.group_above(rqs, env)
         {
             *self.balance.imbalanced_mark(above, first) = false;
@@ -398,7 +422,7 @@ impl<R: PickRule> Fair<R> {
     fn lengthen_interval(&mut self, rqs: &Rqs, env: &LbEnv) {
         let max = 2 * self.min_interval(rqs, env);
         let interval = &mut self.balance.domain(env.here, env.level).interval;
-        if env.why != CpuIdleType::NewlyIdle
+        if (env.why != CpuIdleType::NewlyIdle || self.version.newly_idle_waits_longer())
             && ((env.all_pinned && *interval < MAX_PINNED_INTERVAL) || *interval < max)
         {
             *interval *= 2;

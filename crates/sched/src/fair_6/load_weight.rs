@@ -47,6 +47,8 @@ impl<R: PickRule> Fair<R> {
             // What a task competes with follows when it is queued.
         } else if self.version.divides_by_weight() {
             self.se[e].set_full_weight(weight);
+        } else if self.version.weights_may_vanish() {
+            self.se[e].set_weight_of_at_least(0, weight, inverse);
         } else {
             self.se[e].set_weight(weight, inverse);
         }

@@ -20,10 +20,12 @@
 //! | [`update_shares`], [`throttle`] | the weights of groups, and groups without quota |
 //! | [`limbo`] | the tasks of a group without quota, which leave one by one (6.18) |
 //! | [`load_avg`] | when load tracking ([`pelt`](crate::classes::pelt)) is updated |
+//! | [`runnable_load`] | the same up to 5.6, with the load of what is queued |
 //! | [`domains`] | how the machine is divided, and which CPUs are close to each other |
 //! | [`select_task_rq`], [`find_idlest_cpu`] | where a task wakes, and where a child starts |
 //! | [`load_balance`] | which CPU pulls tasks from which, and when |
 //! | [`find_busiest_group`], [`lb_stats`] | from which group, and how much of what |
+//! | [`balance_5_4`] | the same before 5.5, by average load |
 //! | [`cpu_capacity`], [`group_capacity`] | what real-time and deadline tasks leave of each CPU |
 //! | [`detach_tasks`], [`cfs_tasks`] | which tasks are moved |
 //! | [`lb_env`] | the state of balancing |
@@ -47,6 +49,7 @@
 //! entity, which may request a throttling.
 
 pub mod audit;
+pub mod balance_5_4;
 pub mod balance_tunables;
 pub mod buddies;
 pub mod cfs;
@@ -80,6 +83,7 @@ pub mod pick;
 pub mod pick_rule;
 pub mod rule_state;
 pub mod rules;
+pub mod runnable_load;
 pub mod running;
 pub mod select_task_rq;
 pub mod set_task_rq;

@@ -181,6 +181,133 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
+    /// Whether queues know the load of what is *queued* on them (`runnable_load_avg`), and take that
+    /// for the load of a CPU, not the load average, which includes sleepers (4.2 to 5.6).
+    #[inline]
+    fn tracks_runnable_load(self) -> bool {
+        false
+    }
+
+    /// Whether the load sums of entities include their weights, as those of queues do (up to 4.14).
+    #[inline]
+    fn sums_carry_weights(self) -> bool {
+        false
+    }
+
+    /// Whether the utilisation of tasks is estimated when they sleep (since 4.17).
+    #[inline]
+    fn estimates_util(self) -> bool {
+        true
+    }
+
+    /// Whether balancing, forks and execs compare groups by their average loads (up to 5.4), not by
+    /// types with a quantity to even out for each (since 5.5).
+    #[inline]
+    fn balances_by_load(self) -> bool {
+        false
+    }
+
+    /// Whether a wakeup takes a CPU whose tasks are all `SCHED_IDLE` for a free one (since 5.4).
+    #[inline]
+    fn searches_sched_idle(self) -> bool {
+        true
+    }
+
+    /// Whether a change of the nice value reschedules at once: if it is lowered always, if it is
+    /// raised if the task runs (up to 5.4). Otherwise the task is compared with the running one.
+    #[inline]
+    fn renice_reschedules(self) -> bool {
+        false
+    }
+
+    /// Whether balancing also looks for the busiest CPU when there is nothing to move (up to 4.18).
+    fn searches_without_amount(self) -> bool {
+        false
+    }
+
+    /// Whether a task is never cache hot for another thread of its core (since 4.20).
+    #[inline]
+    fn cools_between_threads(self) -> bool {
+        true
+    }
+
+    /// Whether a push takes a cache-hot task only after failures (up to 5.12), and not whichever
+    /// may run at its destination.
+    fn push_respects_heat(self) -> bool {
+        false
+    }
+
+    /// Whether failures lead to a push whatever was to be evened out, and count from
+    /// `cache_nice_tries + 1` after it (up to 5.4), not only if tasks were.
+    fn pushes_for_any_reason(self) -> bool {
+        false
+    }
+
+    /// Whether busy CPUs wait a jiffy less, so that they do not balance in step with idle ones
+    /// (since 5.10).
+    #[inline]
+    fn busy_cpus_are_out_of_step(self) -> bool {
+        true
+    }
+
+    /// Whether the CPU of a waker that may attract a task is the waker's own recently used one from
+    /// then on (up to 5.12).
+    #[inline]
+    fn notes_wakers_cpu(self) -> bool {
+        false
+    }
+
+    /// Whether a task of load 0 reduces the amount to move by nothing (up to 5.3), not by 1.
+    #[inline]
+    fn moves_weightless_tasks(self) -> bool {
+        false
+    }
+
+    /// Whether a newly idle CPU that finds its domain balanced waits longer from then on, and takes
+    /// back the mark of imbalance even if all tasks were pinned (up to 4.19; corrected in longterm
+    /// releases).
+    fn newly_idle_waits_longer(self) -> bool {
+        false
+    }
+
+    /// Whether a waking task goes to its waker's CPU if that is idle, wherever it is, and if the
+    /// loads are equal (4.13 to 4.15).
+    #[inline]
+    fn idle_wakers_attract(self) -> bool {
+        false
+    }
+
+    /// Whether a wakeup tries the CPU that the task used before its last one (since 4.16).
+    #[inline]
+    fn tries_recent_cpu(self) -> bool {
+        true
+    }
+
+    /// Whether a small weight is 0 when it is shifted back, as that of a group that has no load, and
+    /// not at least 2 (up to 5.5; corrected in longterm releases).
+    #[inline]
+    fn weights_may_vanish(self) -> bool {
+        false
+    }
+
+    /// Whether CPUs keep loads of several ages, of which balancing takes the smaller or larger one
+    /// (`LB_BIAS`, `cpu_load`: up to 5.2).
+    fn loads_of_several_ages(self) -> bool {
+        false
+    }
+
+    /// Whether the threads of a core have less capacity than a core without threads (up to 5.0).
+    fn threads_have_less_capacity(self) -> bool {
+        false
+    }
+
+    /// Whether balancing examines the tasks of a CPU from the head of its list, the ones last
+    /// queued first (up to 4.15), and picks do not change the list.
+    #[inline]
+    fn moves_from_the_head(self) -> bool {
+        false
+    }
+
     /// How this release handles quotas.
     fn quotas(self) -> BandwidthVersion {
         BandwidthVersion::V5_14
@@ -326,6 +453,18 @@ pub trait FairTunables: Copy + Debug {
     #[inline]
     fn wakeups(&self) -> WakeupFeatures {
         WakeupFeatures::default()
+    }
+
+    /// `LB_BIAS`: whether balancing hesitates to move load between CPUs (up to 5.2).
+    #[inline]
+    fn lb_bias(&self) -> bool {
+        true
+    }
+
+    /// `LB_MIN`: whether balancing leaves tasks of little load where they are (up to 5.4).
+    #[inline]
+    fn lb_min(&self) -> bool {
+        false
     }
 
     /// Adapts to a change of the number of online CPUs.

@@ -67,6 +67,12 @@ impl<R: PickRule> Fair<R> {
             ),
             candidates_met: Vec::new(),
         };
+        if version.threads_have_less_capacity() {
+            fair.capacity.divide_cores();
+        }
+        if version.loads_of_several_ages() {
+            fair.balance.aged_loads = alloc::vec![[0; 5]; cpus as usize];
+        }
         (0..cpus).for_each(|_| R::queue_made(&mut fair));
         fair.restart_capacity(domains, 0, hz);
         fair
@@ -223,7 +229,7 @@ impl<R: PickRule> Fair<R> {
     /// `task` was picked: it becomes the newest on the list of its CPU.
     pub(super) fn cfs_tasks_to_head(&mut self, rqs: &Rqs, task: Pid) {
         let cpu = rqs.cpu_of(task);
-        if self.cpus > 1 && rqs.thread(task).on_rq {
+        if self.cpus > 1 && rqs.thread(task).on_rq && !self.version.moves_from_the_head() {
             self.cfs_tasks.to_head(cpu, self.se_of(task));
         }
     }

@@ -44,7 +44,9 @@ impl<R: PickRule> Fair<R> {
     #[inline]
     fn is_free(&self, rqs: &Rqs, task: Pid, cpu: CpuId) -> bool {
         is_idle_cpu(rqs, cpu)
-            || (self.is_sched_idle_rq(rqs, cpu) && self.pushes_idle_aside(rqs.thread(task).policy))
+            || (self.version.searches_sched_idle()
+                && self.is_sched_idle_rq(rqs, cpu)
+                && self.pushes_idle_aside(rqs.thread(task).policy))
     }
 
     /// Whether a CPU with only `SCHED_IDLE` tasks counts as free for a task of this policy.
@@ -75,17 +77,18 @@ impl<R: PickRule> Fair<R> {
             Waker::Interrupt { cpu } | Waker::Process { cpu } => rqs.curr(cpu),
         };
         self.record_wakee(platform, by, task);
+        let is_wide = self.is_wide(rqs, by, task, this);
         if this != prev
             && rqs.is_allowed(task, this)
-            && !self.is_wide(rqs, by, task, this)
+            && !is_wide
             && let Some(level) = affine_level(rqs, this, prev)
         {
             target = self.wake_affine(rqs, platform, task, waker, prev, level);
         }
         let chosen = self.select_idle_sibling(rqs, task, prev, target, this);
-        if self.version.scans_by_idle_time()
+        if (self.version.notes_wakers_cpu() || self.version.scans_by_idle_time())
+            && !is_wide
             && rqs.is_allowed(task, this)
-            && !self.is_wide(rqs, by, task, this)
             && let Some(e) = self.entity_of(by)
         {
             self.info[e].recent_used_cpu = this;
@@ -141,8 +144,7 @@ impl<R: PickRule> Fair<R> {
             return stays;
         }
         let jiffies = platform.jiffies();
-        let load =
-            |fair: &Fair<R>, cpu: CpuId| fair.cfs_rqs[CfsRqId::of_cpu(cpu)].avg.load_avg as i64;
+        let load = |fair: &Fair<R>, cpu: CpuId| fair.cpu_load(cpu) as i64;
         let mut this_load = load(self, this);
         if waker.is_sync() {
             let leaves = self.task_h_load(jiffies, rqs.curr(this)) as i64;
@@ -156,7 +158,7 @@ impl<R: PickRule> Fair<R> {
         let capacity = |cpu: CpuId| self.capacity.of(cpu) as i64;
         let this_load = (this_load + moves) * 100 * capacity(prev);
         let prev_load = (load(self, prev) - moves) * (100 + (pct - 100) / 2) * capacity(this)
-            + i64::from(waker.is_sync());
+            + i64::from(waker.is_sync() || self.version.idle_wakers_attract());
         if this_load < prev_load { (this, rules::WAKER_LOAD) } else { stays }
     }
 
@@ -164,7 +166,11 @@ impl<R: PickRule> Fair<R> {
     fn wake_affine_idle(&self, rqs: &Rqs, waker: Waker, prev: CpuId) -> Option<(CpuId, Rule)> {
         let this = waker.cpu();
         let stays = (prev, rules::PREV_CPU);
-        if is_idle_cpu(rqs, this) && self.caches.share_cache(this, prev) {
+        if self.version.idle_wakers_attract() {
+            if is_idle_cpu(rqs, this) {
+                return Some((this, rules::WAKER_IDLE));
+            }
+        } else if is_idle_cpu(rqs, this) && self.caches.share_cache(this, prev) {
             return Some(if is_idle_cpu(rqs, prev) { stays } else { (this, rules::WAKER_IDLE) });
         }
         let queue = &self.cfs_rqs[CfsRqId::of_cpu(this)];
@@ -175,7 +181,8 @@ impl<R: PickRule> Fair<R> {
         if waker.is_sync() && rqs.nr_running[this.index()] - delayed == 1 {
             return Some((this, rules::WAKER_SYNC));
         }
-        is_idle_cpu(rqs, prev).then_some(stays)
+        // (Since 5.5.)
+        (is_idle_cpu(rqs, prev) && !self.version.balances_by_load()).then_some(stays)
     }
 
     /// `select_idle_sibling`: `target`, which rule `by` chose, or a free CPU near it; and the rule
@@ -203,12 +210,19 @@ impl<R: PickRule> Fair<R> {
         }
         let e = self.se_of(task);
         let recent = self.info[e].recent_used_cpu;
-        let takes_recent = recent != prev && recent != target && suits(self, recent);
+        let takes_recent = self.version.tries_recent_cpu()
+            && recent != prev
+            && recent != target
+            && suits(self, recent);
         if takes_recent || !self.version.scans_by_idle_time() {
             self.info[e].recent_used_cpu = prev;
         }
         if takes_recent {
             return (recent, rules::RECENT_CPU);
+        }
+        if self.version.balances_by_load() {
+            let found = self.select_idle_of_5_4(rqs, task, target, this);
+            return found.unwrap_or((target, rules::SCAN_LIMIT));
         }
         if self.version.scans_by_idle_time() {
             let found = self.select_idle_of_5_10(rqs, task, target, this);

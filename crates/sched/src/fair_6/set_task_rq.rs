@@ -30,8 +30,12 @@ impl<R: PickRule> Fair<R> {
         let mut entity = Entity::new(self.tunables.base_slice());
         let mut info = info;
         if row_renewed && self.version.weighs_empty_groups() {
-            entity.set_weight(LEAST_WEIGHT, None);
+            let least = if self.version.weights_may_vanish() { 0 } else { 2 };
+            entity.set_weight_of_at_least(least, LEAST_WEIGHT, None);
             info.load = LEAST_WEIGHT;
+        }
+        if self.version.tracks_runnable_load() {
+            info.runnable = info.load as u32;
         }
         let owner = self.new_entity(entity, info);
         let q = self.cfs_rqs.push(CfsRq::new(cpu, group, Some(owner)));

@@ -4,7 +4,7 @@
 //! of the group's load there to its load on all CPUs. With one CPU that is exactly `shares`.
 
 use super::class::Fair;
-use super::entity::unscaled;
+use super::entity::{WEIGHT_SHIFT, unscaled};
 use super::ids::{CfsRqId, EntityId};
 use super::pick_rule::PickRule;
 use super::rule_state::FairVersion as _;
@@ -20,7 +20,13 @@ impl<R: PickRule> Fair<R> {
     fn calc_group_shares(&self, q: CfsRqId) -> u64 {
         let queue = &self.cfs_rqs[q];
         let group = &self.groups[queue.group.index()];
-        let load = unscaled(queue.load).max(queue.avg.load_avg);
+        let mut load = match self.version.weights_may_vanish() {
+            true => queue.load >> WEIGHT_SHIFT,
+            false => unscaled(queue.load),
+        };
+        if !self.version.sums_carry_weights() {
+            load = load.max(queue.avg.load_avg);
+        }
         // The loads that the other CPUs last published, and the present load of this one.
         let everywhere = (group.load_avg + load).saturating_sub(queue.published);
         let whole = self.version.has_one_tree().then(|| self.concurrent_shares(queue.group));

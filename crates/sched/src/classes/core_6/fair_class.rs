@@ -168,6 +168,23 @@ pub trait FairClass6 {
         nice: i32,
     );
 
+    /// Whether a change of only the nice value reschedules at once: if it is lowered always, if it
+    /// is raised if the task runs (up to 5.4). The class is then not asked about it.
+    fn renice_reschedules(&self) -> bool {
+        false
+    }
+
+    /// A tick of `cpu` has been handled by the class of its running task.
+    fn tick_ends(&mut self, cpu: CpuId) {
+        let _ = cpu;
+    }
+
+    /// Whether a task that may not stay on its CPU goes to the lowest CPU allowed to it (up to
+    /// 5.5). Otherwise such tasks are distributed.
+    fn moves_to_lowest_cpu(&self) -> bool {
+        false
+    }
+
     /// `switched_from`: records that `pid`, queued or not, has left the fair class.
     fn switched_from(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid);
 

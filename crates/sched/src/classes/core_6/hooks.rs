@@ -130,6 +130,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
                 deadline.fair_server_defer(rqs, platform, cpu);
             }
         }
+        fair.tick_ends(cpu);
         if fair.is_balance_due(platform, cpu) && !platform.raise_softirq(cpu) {
             fair.periodic_balance(rqs, platform, cpu);
         }
@@ -230,6 +231,12 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             }
         } else {
             let old_prio = prio_of(&old);
+            if class == ClassId::Fair && fair.renice_reschedules() && old.policy == attr.policy {
+                if attr.nice < old.nice || (attr.nice > old.nice && rqs.curr(cpu) == pid) {
+                    rqs.resched_curr(platform, cpu);
+                }
+                return;
+            }
             match class {
                 ClassId::Fair => fair.prio_changed(rqs, platform, pid, old.nice, attr.nice),
                 ClassId::Rt => rt.prio_changed(rqs, platform, cpu, pid, old_prio),

@@ -41,6 +41,9 @@ impl<F: FairClass6> Core6<F> {
     /// `cpumask_any_and_distribute`: returns one of the CPUs on which `pid` may run. Each call by
     /// `caller` gets a different one: the next one after the CPU last returned.
     pub(super) fn next_allowed_cpu(&mut self, pid: Pid, caller: CpuId) -> CpuId {
+        if self.fair.moves_to_lowest_cpu() {
+            return self.fallback_cpu(pid);
+        }
         let cpus = self.core.cpus();
         let allowed = &self.core.settings[pid.index()].allowed;
         let last = self.last_fallback[caller.index()];

@@ -118,6 +118,18 @@ impl Average {
     /// recalculated.
     #[inline]
     pub fn accumulate(&mut self, now_ns: u64, load: u64, runnable: u64, running: bool) -> bool {
+        self.accumulate_shifted::<10>(now_ns, load, runnable, running)
+    }
+
+    /// [`accumulate`](Average::accumulate), where the runnable sum has this many additional bits.
+    #[inline]
+    fn accumulate_shifted<const SHIFT: u32>(
+        &mut self,
+        now_ns: u64,
+        load: u64,
+        runnable: u64,
+        running: bool,
+    ) -> bool {
         // A remainder of less than 1 us is left for the next call.
         if !self.is_due(now_ns) {
             return false;
@@ -146,7 +158,7 @@ impl Average {
         // An entity without load neither waits nor runs.
         if load > 0 {
             self.load_sum += load * contrib;
-            self.runnable_sum += (runnable * contrib) << 10;
+            self.runnable_sum += (runnable * contrib) << SHIFT;
             if running {
                 self.util_sum = self.util_sum.wrapping_add((contrib << 10) as u32);
             }
@@ -162,6 +174,27 @@ impl Average {
         self.load_avg = weight * self.load_sum / divider;
         self.runnable_avg = self.runnable_sum / divider;
         self.util_avg = u64::from(self.util_sum) / divider;
+    }
+
+    /// As [`update`](Average::update), where the signal "runnable" is **runnable load** (4.2 to
+    /// 5.6), the weight of what is queued: its sum is one of us * y^n, like that of the load, and
+    /// its average is in weights. `weights` are those of the load and of the runnable load.
+    pub fn update_runnable_load(
+        &mut self,
+        now_ns: u64,
+        load: u64,
+        runnable: u64,
+        running: bool,
+        weights: [u64; 2],
+    ) -> bool {
+        let ended = self.accumulate_shifted::<0>(now_ns, load, runnable, running);
+        if ended {
+            let divider = self.divider();
+            self.load_avg = weights[0] * self.load_sum / divider;
+            self.runnable_avg = weights[1] * self.runnable_sum / divider;
+            self.util_avg = u64::from(self.util_sum) / divider;
+        }
+        ended
     }
 
     /// Calls [`accumulate`](Average::accumulate), then [`renew`](Average::renew) if a period has

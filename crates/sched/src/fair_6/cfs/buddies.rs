@@ -12,7 +12,7 @@ impl Fair<LeastVruntime> {
     pub(super) fn set_last_buddy(&mut self, e: EntityId) {
         let mut next = Some(e);
         while let Some(e) = next {
-            if !self.se[e].on_rq || self.info[e].idle && self.version.has_idle_groups() {
+            if !self.se[e].on_rq || self.info[e].idle && self.version.spares_idle_last_buddies() {
                 return;
             }
             let q = self.cfs_rq_of(e);

@@ -86,7 +86,11 @@ pub type Cfs6 = Core6<Fair<LeastVruntime>>;
 impl Cfs6 {
     /// The scheduler on an idle machine.
     pub fn with_version(version: Version, config: &BuildConfig) -> Cfs6 {
-        let domains = domains::build(&config.topology);
+        let domains = match version {
+            Version::V4_14 => domains::build_4_14(&config.topology),
+            Version::V4_18 | Version::V4_19 | Version::V5_4 => domains::build_5_4(&config.topology),
+            _ => domains::build(&config.topology),
+        };
         let fair = Fair::new(version, &domains, config.hz);
         Core6::with_fair_class(fair, domains, config.hz)
     }

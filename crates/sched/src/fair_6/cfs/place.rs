@@ -37,9 +37,9 @@ impl Fair<LeastVruntime> {
             vruntime = vruntime.shifted(-(credit as i64));
         }
         let exec_start = self.info[e].exec_start;
-        let slept_long = self.version.knows_long_sleepers()
-            && exec_start != 0
-            && now_ns + self.clock_ns - exec_start > LONG_SLEEP_NS;
+        let slept_long = exec_start != 0
+            && now_ns + self.clock_ns - exec_start > LONG_SLEEP_NS
+            && self.version.forgets_long_sleepers();
         let entity = &mut self.se[e];
         if slept_long || entity.vruntime.is_before(vruntime) {
             entity.vruntime = vruntime;
@@ -98,7 +98,8 @@ impl Fair<LeastVruntime> {
             self.normalize(q, e);
         }
         // An entity that only changes comes back at once.
-        if how.sleep || how.migrate || how.moves {
+        let leaves = how.sleep || how.migrate || how.moves;
+        if leaves != self.version.inverts_min_vruntime() {
             self.update_min_vruntime(q);
         }
     }

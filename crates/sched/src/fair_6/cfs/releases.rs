@@ -59,9 +59,58 @@ pub const V5_15: Release = Release {
     ..V6_1
 };
 
+/// 5.4, the base of Ubuntu 20.04.
+pub const V5_4: Release = Release {
+    version: "5.4",
+    also: &["5.4.59"],
+    summary: "no idle groups, slices without a minimum; balances by average load",
+    golden: &[("cfs", "5.4.59")],
+    can: Capabilities { idle_groups: false, ..V6_1.can },
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V5_4, config))),
+    ..V6_1
+};
+
+/// 4.19, the base of Debian 10.
+pub const V4_19: Release = Release {
+    version: "4.19",
+    also: &["4.19.0"],
+    summary: "as 5.4, with loads of several ages (LB_BIAS) and runtime that expires",
+    golden: &[("cfs", "4.19.0")],
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V4_19, config))),
+    ..V5_4
+};
+
+/// 4.18. (RHEL 8 has its number, but another fair class.)
+pub const V4_18: Release = Release {
+    version: "4.18",
+    also: &["4.18.0"],
+    summary: "as 4.19, but min_vruntime is not renewed when a task leaves",
+    golden: &[("cfs", "4.18.0")],
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V4_18, config))),
+    ..V5_4
+};
+
+/// 4.14, the base of Amazon Linux 2.
+pub const V4_14: Release = Release {
+    version: "4.14",
+    also: &["4.14.177"],
+    summary: "load sums that carry weights, no estimated utilisation; balances from the head",
+    golden: &[("cfs", "4.14.177")],
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V4_14, config))),
+    ..V5_4
+};
+
 /// A version of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
+    /// 4.14 (longterm 4.14.177).
+    V4_14,
+    /// 4.18 (4.18.0).
+    V4_18,
+    /// 4.19 (4.19.0).
+    V4_19,
+    /// 5.4 (longterm 5.4.59).
+    V5_4,
     /// RHEL 8.5 (4.18.0-348.2.1.el8_5): 4.18 with the balancing of about 5.10.
     Rhel8_5,
     /// 5.10 (read in longterm 5.10.262; not run).
@@ -75,7 +124,7 @@ pub enum Version {
 impl Version {
     /// Whether groups may be idle, and idle entities are tested for on every level, not only tasks.
     pub const fn has_idle_groups(self) -> bool {
-        matches!(self, Version::V5_15 | Version::V6_1)
+        self as u8 >= Version::V5_15 as u8
     }
 
     /// Whether idle entities have a minimum slice and a sleeper's credit of their own (since 5.16).
@@ -86,33 +135,47 @@ impl Version {
     /// Whether wakeups limit their search by the utilisation of the cache's CPUs (`SIS_UTIL`: 5.19,
     /// back-ported to 5.15.y), not by idle time (`SIS_PROP`).
     pub const fn scans_by_utilisation(self) -> bool {
-        matches!(self, Version::V5_15 | Version::V6_1)
+        self as u8 >= Version::V5_15 as u8
+    }
+
+    /// Whether the period depends on all tasks of the CPU (`ALT_PERIOD`), and slices are at least
+    /// the minimum granularity (`BASE_SLICE`): 5.13, back-ported to 5.10.y.
+    pub const fn has_base_slice(self) -> bool {
+        self as u8 >= Version::V5_10 as u8
+    }
+
+    /// Whether a task that has not run for years loses its vruntime (6.3, back-ported).
+    pub const fn forgets_long_sleepers(self) -> bool {
+        self as u8 >= Version::V5_10 as u8
+    }
+
+    /// Whether idle entities are never the `last` buddy. (The text on 5.10 does not say so.)
+    pub const fn spares_idle_last_buddies(self) -> bool {
+        !matches!(self, Version::V5_10 | Version::Rhel8_5)
+    }
+
+    /// Whether a pick drops the buddy marks of the entity that it picks, even if that is the running
+    /// one.
+    pub const fn pick_clears_buddies(self) -> bool {
+        self as u8 <= Version::Rhel8_5 as u8
+    }
+
+    /// Whether the moving average of the estimated utilisation follows an increase at once
+    /// (`UTIL_EST_FASTUP`, 5.5).
+    pub const fn has_fast_estimates(self) -> bool {
+        self as u8 >= Version::Rhel8_5 as u8
+    }
+
+    /// Whether a queue renews its `min_vruntime` when an entity leaves only if the entity comes
+    /// back at once, in place of only if it does not (a slip of 4.10 to 4.18).
+    pub const fn inverts_min_vruntime(self) -> bool {
+        matches!(self, Version::V4_18)
     }
 
     /// Whether the tunables are sysctls, each write of which recomputes the values that depend on
     /// it, and not plain files of debugfs.
     pub const fn tunes_by_sysctl(self) -> bool {
-        !matches!(self, Version::V5_15 | Version::V6_1)
-    }
-}
-
-impl Version {
-    /// Whether the period depends on all tasks of the CPU, and no slice is shorter than the minimum
-    /// granularity (`ALT_PERIOD`, `BASE_SLICE`: 5.13, back-ported to 5.10.y).
-    pub const fn has_alt_period(self) -> bool {
-        !matches!(self, Version::Rhel8_5)
-    }
-
-    /// Whether a sleeper of half a year or more is placed like a new one, whatever its vruntime
-    /// (6.3, back-ported to the stable series).
-    pub const fn knows_long_sleepers(self) -> bool {
-        !matches!(self, Version::Rhel8_5)
-    }
-
-    /// Whether a pick drops the chosen entity's buddy marks, even if it goes on running (up to
-    /// 5.13; otherwise only beginning to run does).
-    pub const fn forgets_buddies_in_picks(self) -> bool {
-        matches!(self, Version::Rhel8_5)
+        (self as u8) < Version::V5_15 as u8
     }
 
     /// Whether the lowest bit of an estimated utilisation is a mark, and counts (up to 5.12).
@@ -197,13 +260,109 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn tracks_runnable_load(self) -> bool {
+        self <= Version::V5_4
+    }
+
+    #[inline]
+    fn sums_carry_weights(self) -> bool {
+        self <= Version::V4_14
+    }
+
+    #[inline]
+    fn estimates_util(self) -> bool {
+        self > Version::V4_14
+    }
+
+    #[inline]
+    fn balances_by_load(self) -> bool {
+        self <= Version::V5_4
+    }
+
+    #[inline]
+    fn searches_sched_idle(self) -> bool {
+        self >= Version::V5_4
+    }
+
+    #[inline]
+    fn renice_reschedules(self) -> bool {
+        self <= Version::V5_4
+    }
+
+    fn searches_without_amount(self) -> bool {
+        self <= Version::V4_18
+    }
+
+    #[inline]
+    fn cools_between_threads(self) -> bool {
+        self > Version::V5_4
+    }
+
+    fn push_respects_heat(self) -> bool {
+        self <= Version::V5_4
+    }
+
+    fn pushes_for_any_reason(self) -> bool {
+        self <= Version::V5_4
+    }
+
+    #[inline]
+    fn busy_cpus_are_out_of_step(self) -> bool {
+        self > Version::V5_4
+    }
+
+    #[inline]
+    fn notes_wakers_cpu(self) -> bool {
+        self <= Version::V5_4
+    }
+
+    #[inline]
+    fn moves_weightless_tasks(self) -> bool {
+        self <= Version::V4_19
+    }
+
+    fn newly_idle_waits_longer(self) -> bool {
+        matches!(self, Version::V4_18 | Version::V4_19)
+    }
+
+    #[inline]
+    fn idle_wakers_attract(self) -> bool {
+        self <= Version::V4_14
+    }
+
+    #[inline]
+    fn tries_recent_cpu(self) -> bool {
+        self > Version::V4_14
+    }
+
+    #[inline]
+    fn weights_may_vanish(self) -> bool {
+        matches!(self, Version::V4_18 | Version::V4_19)
+    }
+
+    fn loads_of_several_ages(self) -> bool {
+        self <= Version::V4_19
+    }
+
+    fn threads_have_less_capacity(self) -> bool {
+        self <= Version::V4_19
+    }
+
+    #[inline]
+    fn moves_from_the_head(self) -> bool {
+        self <= Version::V4_14
+    }
+
+    #[inline]
     fn balances_before_5_12(self) -> bool {
-        self == Version::V5_10
+        self <= Version::V5_10
     }
 
     fn quotas(self) -> BandwidthVersion {
         match self {
-            Version::Rhel8_5 | Version::V5_10 => BandwidthVersion::V5_4,
+            Version::V4_18 | Version::V4_19 => BandwidthVersion::V4_18,
+            Version::V4_14 | Version::V5_4 | Version::Rhel8_5 => BandwidthVersion::V5_4,
+            Version::V5_10 => BandwidthVersion::V5_8,
             Version::V5_15 | Version::V6_1 => BandwidthVersion::V5_14,
         }
     }
@@ -268,6 +427,10 @@ pub struct Features {
     pub sis_util: bool,
     /// A wakeup examines the fewer CPUs the shorter the waker's CPU idles.
     pub sis_prop: bool,
+    /// Balancing compares loads of several ages (up to 5.2).
+    pub lb_bias: bool,
+    /// Balancing does not move tasks of little load (not on at boot; up to 5.4).
+    pub lb_min: bool,
 }
 
 /// A feature: its name and its switch.
@@ -281,7 +444,7 @@ pub struct Feature {
 }
 
 /// All features.
-pub static FEATURES: [Feature; 13] = [
+pub static FEATURES: [Feature; 15] = [
     Feature {
         name: "GENTLE_FAIR_SLEEPERS",
         help: "sleepers get half of the latency as credit, not all of it",
@@ -347,6 +510,16 @@ pub static FEATURES: [Feature; 13] = [
         help: "a wakeup examines the fewer CPUs the shorter the waker's CPU idles",
         switch: |features| &mut features.sis_prop,
     },
+    Feature {
+        name: "LB_BIAS",
+        help: "balancing compares loads of several ages",
+        switch: |features| &mut features.lb_bias,
+    },
+    Feature {
+        name: "LB_MIN",
+        help: "balancing does not move tasks of a load below 16 unless it has failed before",
+        switch: |features| &mut features.lb_min,
+    },
 ];
 
 impl Features {
@@ -359,13 +532,15 @@ impl Features {
             last_buddy: true,
             cache_hot_buddy: true,
             wakeup_preemption: true,
-            alt_period: version.has_alt_period(),
-            base_slice: version.has_alt_period(),
+            alt_period: version.has_base_slice(),
+            base_slice: version.has_base_slice(),
             ni_random: false,
             wa_idle: true,
             wa_weight: true,
             sis_util: version.scans_by_utilisation(),
             sis_prop: !version.scans_by_utilisation(),
+            lb_bias: true,
+            lb_min: false,
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::LeastVruntime;
 use crate::fair_6::class::Fair;
-use crate::fair_6::entity::unscaled;
+use crate::fair_6::entity::{WEIGHT_SHIFT, unscaled};
 use crate::fair_6::ids::{CfsRqId, EntityId};
+use crate::fair_6::rule_state::FairVersion as _;
 
 /// 2^32 divided by a load, as kernels store it.
 fn inverse(load: u64) -> u64 {
@@ -48,7 +49,11 @@ impl Fair<LeastVruntime> {
             if !entity.on_rq {
                 load += self.info[e].load;
             }
-            slice = calc_delta(slice, entity.weight() as u64, unscaled(load));
+            let load = match self.version.weights_may_vanish() {
+                true => load >> WEIGHT_SHIFT,
+                false => unscaled(load),
+            };
+            slice = calc_delta(slice, entity.weight() as u64, load);
             next = self.parent_of(e);
         }
         if !features.base_slice {

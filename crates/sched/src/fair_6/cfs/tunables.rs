@@ -3,7 +3,7 @@
 
 use super::releases::{FEATURES, Features, Version};
 use crate::fair_6::balance_tunables::{BalanceTunables, quota_slice};
-use crate::fair_6::rule_state::{FairTunables, WakeupFeatures};
+use crate::fair_6::rule_state::{FairTunables, FairVersion as _, WakeupFeatures};
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
 
@@ -126,6 +126,16 @@ impl FairTunables for Tunables {
         WakeupFeatures { wa_idle, wa_weight, sis_util, sis_prop }
     }
 
+    #[inline]
+    fn lb_bias(&self) -> bool {
+        self.features.lb_bias
+    }
+
+    #[inline]
+    fn lb_min(&self) -> bool {
+        self.features.lb_min
+    }
+
     fn rescale(&mut self, online: u32) {
         self.online = online;
         let factor = factor(self.scaling, online);
@@ -187,8 +197,10 @@ impl FairTunables for Tunables {
         // NI_RANDOM is a back-port to 6.1's stable series.
         let has = |name| match name {
             "NI_RANDOM" => self.version == Version::V6_1,
-            "ALT_PERIOD" | "BASE_SLICE" => self.version.has_alt_period(),
+            "ALT_PERIOD" | "BASE_SLICE" => self.version.has_base_slice(),
             "SIS_UTIL" => self.version.scans_by_utilisation(),
+            "LB_BIAS" => self.version.loads_of_several_ages(),
+            "LB_MIN" => self.version.balances_by_load(),
             _ => true,
         };
         for feature in FEATURES.iter().filter(|feature| has(feature.name)) {
