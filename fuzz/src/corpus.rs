@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Location of the corpus in this repository.
+/// Returns the location of the corpus in this repository.
 pub fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
@@ -25,7 +25,7 @@ pub fn read(directory: &Path) -> io::Result<Vec<Vec<u8>>> {
     paths.iter().filter(|path| path.is_file()).map(std::fs::read).collect()
 }
 
-/// File name of an input: a hash of its bytes (FNV-1a, 64 bits).
+/// Returns the file name of an input: a hash of its bytes (FNV-1a, 64 bits).
 pub fn name(input: &[u8]) -> String {
     let hash = input.iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, &byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

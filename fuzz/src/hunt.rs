@@ -57,17 +57,17 @@ impl Hunt {
         }
     }
 
-    /// Number of inputs given so far.
+    /// Returns the number of inputs given so far.
     pub fn given(&self) -> u64 {
         self.given
     }
 
-    /// Number of inputs accepted, not refused.
+    /// Returns the number of inputs accepted, not refused.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Number of known ways of reading an input.
+    /// Returns the number of known ways of reading an input.
     pub fn shapes(&self) -> usize {
         self.shapes.len()
     }
@@ -132,8 +132,8 @@ impl Hunt {
         Ok(())
     }
 
-    /// The shortest input of each shape, accepted ones first, then by length. A corpus is chosen
-    /// from them.
+    /// Returns the shortest input of each shape, accepted ones first, then by length. A corpus is
+    /// chosen from them.
     pub fn kept(&self) -> Vec<(Shape, &[u8])> {
         let mut kept: Vec<(Shape, &[u8])> =
             self.shapes.iter().map(|(&shape, &place)| (shape, &*self.pool[place])).collect();

@@ -29,7 +29,7 @@ pub struct Entry {
     pub faults: u64,
 }
 
-/// Location of the record in this repository.
+/// Returns the location of the record in this repository.
 pub fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("ledger.csv")
 }
@@ -79,13 +79,13 @@ impl Entry {
     }
 }
 
-/// Today's date, UTC: `2026-11-22`.
+/// Returns today's date, UTC: `2026-11-22`.
 pub fn today() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     date(now / 86_400)
 }
 
-/// The date `days` days after 1970-01-01.
+/// Returns the date `days` days after 1970-01-01.
 fn date(days: u64) -> String {
     let leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

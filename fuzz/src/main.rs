@@ -258,8 +258,8 @@ fn watch(reader: &Reader, options: &Options, watched: &[Watched], over: &AtomicB
     }
 }
 
-/// CPU time of all threads of this process, which `/proc/self/stat` counts in hundredths of a
-/// second. `None` if there is no such file.
+/// Returns the CPU time of all threads of this process, which `/proc/self/stat` counts in
+/// hundredths of a second. `None` if there is no such file.
 fn cpu_time() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The name in parentheses may contain spaces. User and system time are fields 14 and 15.

@@ -97,7 +97,7 @@ impl Mutator {
         Mutator { random: SplitMix64::new(seed), words, most }
     }
 
-    /// A number below `bound`. 0 if `bound` is 0.
+    /// Returns a number below `bound`. 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         if bound == 0 { 0 } else { self.random.below(bound as u64) as usize }
     }
@@ -237,7 +237,7 @@ impl Mutator {
         }
     }
 
-    /// A word of the language, a general piece, or a number.
+    /// Returns a word of the language, a general piece, or a number.
     fn piece(&mut self) -> &'static str {
         match self.below(8) {
             0 => NUMBERS[self.below(NUMBERS.len())],
@@ -252,7 +252,7 @@ impl Mutator {
         input.splice(at..at, piece.iter().copied());
     }
 
-    /// A range of adjacent bytes, usually a short one.
+    /// Returns a range of adjacent bytes, usually a short one.
     fn part(&mut self, length: usize) -> std::ops::Range<usize> {
         let start = self.below(length);
         let most = if self.below(4) == 0 { length } else { 12 };
@@ -260,7 +260,7 @@ impl Mutator {
         start..end.min(length).max(start)
     }
 
-    /// A word, a number or a sign.
+    /// Returns a word, a number or a sign.
     fn token(&mut self, input: &[u8]) -> std::ops::Range<usize> {
         let at = self.below(input.len());
         let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
@@ -270,7 +270,7 @@ impl Mutator {
         if end > start { start..end } else { at..(at + 1).min(input.len()) }
     }
 
-    /// The first number after a random position, if any.
+    /// Returns the first number after a random position, if any.
     fn number(&mut self, input: &[u8]) -> Option<std::ops::Range<usize>> {
         let at = self.below(input.len());
         let start = at + input[at..].iter().position(u8::is_ascii_digit)?;
@@ -279,7 +279,7 @@ impl Mutator {
         Some(start..length.map_or(input.len(), |length| start + length))
     }
 
-    /// The first bracketed range after a random position, if any. Else a part.
+    /// Returns the first bracketed range after a random position, if any. Else a part.
     fn block(&mut self, input: &[u8]) -> std::ops::Range<usize> {
         let at = self.below(input.len());
         let opens = |byte: &u8| b"{[(".contains(byte);

@@ -22,7 +22,7 @@ fn exception(py: Python<'_>, class: &str, message: String, place: &Place) -> PyE
     made().unwrap_or_else(|error| error)
 }
 
-/// The place of a mistake, as far as it is known.
+/// The place of a mistake, if it is known.
 #[derive(Default)]
 struct Place {
     file: Option<String>,
@@ -30,12 +30,12 @@ struct Place {
     column: Option<usize>,
 }
 
-/// An invalid request: `InputError`, without a place.
+/// Returns an invalid request: `InputError`, without a place.
 pub fn input(py: Python<'_>, message: impl Into<String>) -> PyErr {
     exception(py, "InputError", message.into(), &Place::default())
 }
 
-/// A mistake in a file: `InputError` with the place.
+/// Returns a mistake in a file: `InputError` with the place.
 pub fn diagnostic(py: Python<'_>, diagnostic: &Diagnostic) -> PyErr {
     let known = |number: usize| (number > 0).then_some(number);
     let place = Place {
@@ -46,12 +46,12 @@ pub fn diagnostic(py: Python<'_>, diagnostic: &Diagnostic) -> PyErr {
     exception(py, "InputError", diagnostic.to_string(), &place)
 }
 
-/// A failed run: `RunError`.
+/// Returns a failed run: `RunError`.
 pub fn run(py: Python<'_>, message: impl Into<String>) -> PyErr {
     exception(py, "RunError", message.into(), &Place::default())
 }
 
-/// An exception that a policy raised: `PolicyError` with that exception as its cause.
+/// Returns an exception that a policy raised: `PolicyError` with that exception as its cause.
 pub fn policy(py: Python<'_>, name: &str, failure: Failure) -> PyErr {
     let Failure { error, hook, at_ns, .. } = failure;
     let at_s = at_ns as f64 / 1e9;
@@ -65,7 +65,7 @@ pub fn policy(py: Python<'_>, name: &str, failure: Failure) -> PyErr {
     made
 }
 
-/// An error of the engine. `who` precedes the message if it concerns one scheduler.
+/// Returns an error of the engine. `who` precedes the message if it concerns one scheduler.
 pub fn engine(py: Python<'_>, who: Option<&str>, error: &Error) -> PyErr {
     let message = |error: &dyn std::fmt::Display| match who {
         Some(who) => format!("{who}: {error}"),

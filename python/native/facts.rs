@@ -18,7 +18,8 @@ pub fn read_text(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     Ok(compressed::as_text(&bytes).map_err(failed)?.to_string())
 }
 
-/// The machine that a user names, as a plan's `description` in JSON; `None`: no particular machine.
+/// Returns the machine that a user names, as a plan's `description` in JSON; `None`: no particular
+/// machine.
 #[pyfunction]
 pub fn machine_source(py: Python<'_>, name: &str) -> PyResult<Option<String>> {
     let found = MachineSource::find(name);
@@ -53,7 +54,7 @@ pub fn is_plan(text: &str) -> bool {
     Plan::is_plan(text)
 }
 
-/// Every release of every scheduler: name, release, title, summary.
+/// Returns every release of every scheduler: name, release, title, summary.
 #[pyfunction]
 pub fn schedulers() -> Vec<(String, String, String, String)> {
     let row = |choice: select::Choice| {
@@ -67,7 +68,7 @@ pub fn schedulers() -> Vec<(String, String, String, String)> {
 /// A parameter of a benchmark: name, description.
 type Parameter = (String, String);
 
-/// The benchmarks: name, description in a line, parameters.
+/// Returns the benchmarks: name, description in a line, parameters.
 #[pyfunction]
 pub fn benchmarks() -> Vec<(String, String, Vec<Parameter>)> {
     let row = |benchmark: &&'static dyn schedlab_bench::Benchmark| {
@@ -80,7 +81,7 @@ pub fn benchmarks() -> Vec<(String, String, Vec<Parameter>)> {
     schedlab_bench::ALL.iter().map(row).collect()
 }
 
-/// The metrics of the catalogue: id, title, unit, better (`less`, `more` or empty).
+/// Returns the metrics of the catalogue: id, title, unit, better (`less`, `more` or empty).
 #[pyfunction]
 pub fn metrics() -> Vec<(String, String, String, String)> {
     let row = |metric: catalogue::Named| {

@@ -41,12 +41,12 @@ impl Stop {
         self.is_set.load(Ordering::Relaxed)
     }
 
-    /// The state as a flag, for work that checks one.
+    /// Returns the state as a flag, for work that checks one.
     pub fn flag(&self) -> &AtomicBool {
         &self.is_set
     }
 
-    /// An observer that ends its run when runs are to end.
+    /// Returns an observer that ends its run when runs are to end.
     pub fn observer(&self) -> StopObserver<'_> {
         StopObserver { stop: self, events: 0 }
     }

@@ -22,7 +22,8 @@ mod work;
 use pyo3::prelude::*;
 use std::ffi::OsString;
 
-/// The program `schedlab`: parses `args`, the first of which is its name, and returns its status.
+/// Runs the program `schedlab`: parses `args`, the first of which is its name, and returns its
+/// status.
 #[pyfunction]
 fn cli_main(py: Python<'_>, args: Vec<OsString>) -> u8 {
     py.detach(|| schedlab_cli::run(args))

@@ -97,23 +97,23 @@ impl Witness {
         Ok(Witness { answer: answer.map_err(|wrong| errors::input(py, wrong))? })
     }
 
-    /// The document `schedlab-compare/1`.
+    /// Returns the document `schedlab-compare/1`.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         let json = serde_json::to_string_pretty(&self.answer);
         Ok(json.map_err(|error| errors::run(py, error.to_string()))? + "\n")
     }
 
-    /// All figures of all tasks as CSV, a line each.
+    /// Returns all figures of all tasks as CSV, a line each.
     fn to_csv(&self) -> String {
         text::csv(&self.answer)
     }
 
-    /// The tables as text; `tasks`: including the tables of single placements.
+    /// Returns the tables as text; `tasks`: including the tables of single placements.
     fn text(&self, width: usize, tasks: bool) -> String {
         text::text(&self.answer, Form::Plain(Style::plain(width)), tasks)
     }
 
-    /// The page for a browser; `None` if there are several placements.
+    /// Returns the page for a browser; `None` if there are several placements.
     fn page(&self) -> Option<String> {
         ComparePage::new(&self.answer).map(|page| page.html())
     }

@@ -29,7 +29,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The column at this index.
+    /// Returns the column at this index.
     fn column(&self, py: Python<'_>, place: usize) -> PyResult<&Contender> {
         let all = self.checked.schedulers();
         all.get(place).ok_or_else(|| errors::input(py, format!("there is no column {place}")))
@@ -85,12 +85,12 @@ impl Prepared {
         Ok(Prepared { checked: Arc::new(checked), policies })
     }
 
-    /// The plan as JSON, with every column named by its release.
+    /// Returns the plan as JSON, with every column named by its release.
     fn plan(&self) -> String {
         self.checked.plan().to_json()
     }
 
-    /// Name of the load, for messages.
+    /// Returns the name of the load, for messages.
     #[getter]
     fn name(&self) -> String {
         self.checked.name().into()
@@ -102,7 +102,7 @@ impl Prepared {
         self.checked.notes().to_vec()
     }
 
-    /// The columns, as users write them.
+    /// Returns the columns, as users write them.
     #[getter]
     fn schedulers(&self) -> Vec<String> {
         self.checked.schedulers().iter().map(Contender::to_string).collect()
@@ -175,7 +175,7 @@ impl Prepared {
         })
     }
 
-    /// The longest waits of a task or of all tasks in a column, the longest first.
+    /// Returns the longest waits of a task or of all tasks in a column, the longest first.
     #[pyo3(signature = (place, task=None, many=1))]
     fn waits(
         &self,
@@ -236,13 +236,13 @@ impl Prepared {
         py.detach(|| recorder.into_sink().close()).map_err(failed)
     }
 
-    /// The wakeups of a column as a table.
+    /// Returns the wakeups of a column as a table.
     fn wakeups(&self, py: Python<'_>, place: usize) -> PyResult<Table> {
         let (_, wakeups) = self.observe(py, place, Wakeups::default())?;
         wakeups.table()
     }
 
-    /// The report as a page for a browser.
+    /// Returns the report as a page for a browser.
     #[pyo3(signature = (outcome, threads=None))]
     fn page(
         &self,
@@ -271,9 +271,10 @@ pub struct Wait {
     cpu: u32,
     /// Whether the task then got a CPU.
     ran: bool,
-    /// Tasks that ran on that CPU meanwhile, with time (ns) and number of turns; `None`: it idled.
+    /// Tasks that ran on that CPU during the wait, with time (ns) and number of turns; `None`: it
+    /// idled.
     meanwhile: Vec<(Option<String>, u64, u32)>,
-    /// Rules by which other tasks won the picks meanwhile, with counts.
+    /// Rules by which other tasks won the picks during the wait, with counts.
     lost: Vec<(String, u32)>,
 }
 
@@ -309,22 +310,24 @@ impl Outcome {
 
 #[pymethods]
 impl Outcome {
-    /// The document `schedlab-run/1`, identical to the output of `schedlab run --format json`.
+    /// Returns the document `schedlab-run/1`, identical to the output of `schedlab run --format
+    /// json`.
     fn to_json(&self, py: Python<'_>) -> String {
         py.detach(|| json::to_json(&self.report))
     }
 
-    /// The comparison as CSV.
+    /// Returns the comparison as CSV.
     fn to_csv(&self) -> String {
         csv::comparison(&self.report)
     }
 
-    /// The comparison as text of this width.
+    /// Returns the comparison as text of this width.
     fn comparison(&self, width: usize) -> String {
         table::comparison(&self.report, Style::plain(width))
     }
 
-    /// The cells of the comparison: names of the columns; rows of a title and a text for each run.
+    /// Returns the cells of the comparison: names of the columns; rows of a title and a text for
+    /// each run.
     fn comparison_rows(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let runs = &self.report.runs;
         let rows = metrics::compared(&self.report).filter_map(|metric| {
@@ -343,7 +346,7 @@ impl Outcome {
         (runs.iter().map(RunReport::spec).collect(), rows.collect())
     }
 
-    /// The timeline of a run, drawn as text of this width.
+    /// Returns the timeline of a run, drawn as text of this width.
     fn timeline(&self, py: Python<'_>, place: usize, width: usize) -> PyResult<String> {
         let run = self.run_at(py, place)?;
         timeline::draw(run, TimelineOptions::default(), Style::plain(width))
@@ -356,17 +359,17 @@ impl Outcome {
         self.warnings.clone()
     }
 
-    /// The output of a benchmark under a scheduler; empty for a workload.
+    /// Returns the output of a benchmark under a scheduler; empty for a workload.
     fn printed(&self, place: usize) -> String {
         self.findings.get(place).map_or(String::new(), |findings| findings.printed.clone())
     }
 
-    /// The figures of a benchmark under a scheduler: names, units, values.
+    /// Returns the figures of a benchmark under a scheduler: names, units, values.
     fn figures(&self, place: usize) -> Vec<(String, String, f64)> {
         self.findings.get(place).map_or(vec![], |findings| findings.figures.clone())
     }
 
-    /// The catalogue's metrics of a run: id, title, value; times in ns.
+    /// Returns the catalogue's metrics of a run: id, title, value; times in ns.
     fn metrics(&self, py: Python<'_>, place: usize) -> PyResult<Vec<MetricRow>> {
         let run = self.run_at(py, place)?;
         let rows = metrics::in_csv(&self.report).map(|metric| {
@@ -376,7 +379,7 @@ impl Outcome {
         Ok(rows.collect())
     }
 
-    /// The stays of tasks on CPUs as a table; `None` if they were not recorded.
+    /// Returns the stays of tasks on CPUs as a table; `None` if they were not recorded.
     fn slices(&self, py: Python<'_>, place: usize) -> PyResult<Option<Table>> {
         let run = self.run_at(py, place)?;
         let Some(slices) = &run.slices else { return Ok(None) };
@@ -395,7 +398,7 @@ impl Outcome {
         Table::new("slices", columns).map(Some)
     }
 
-    /// The times at which tasks were runnable as a table; `None` if they were not recorded.
+    /// Returns the times at which tasks were runnable as a table; `None` if they were not recorded.
     fn spans(&self, py: Python<'_>, place: usize) -> PyResult<Option<Table>> {
         let run = self.run_at(py, place)?;
         let Some(spans) = &run.spans else { return Ok(None) };
@@ -410,7 +413,7 @@ impl Outcome {
         Table::new("spans", columns).map(Some)
     }
 
-    /// A list of the document as a table: `tasks`, `keys`, `cpus` or `groups`.
+    /// Returns a list of the document as a table: `tasks`, `keys`, `cpus` or `groups`.
     fn rows(&self, py: Python<'_>, place: usize, list: &str) -> PyResult<Table> {
         crate::rows::table(py, self.run_at(py, place)?, list)
     }

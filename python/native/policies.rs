@@ -13,13 +13,14 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 /// Attribute values by which a policy may list the kernel's scheduling policies.
-const POLICY_NAMES: [(&str, Policy); 6] = [
+const POLICY_NAMES: [(&str, Policy); 7] = [
     ("other", Policy::Other),
     ("batch", Policy::Batch),
     ("idle", Policy::Idle),
     ("fifo", Policy::Fifo),
     ("rr", Policy::RoundRobin),
     ("deadline", Policy::Deadline),
+    ("iso", Policy::Iso),
 ];
 
 /// Every subset of the scheduling policies, made when it is first needed. A release refers to its
@@ -27,7 +28,7 @@ const POLICY_NAMES: [(&str, Policy); 6] = [
 static SUBSETS: [OnceLock<Vec<Policy>>; 1 << POLICY_NAMES.len()] =
     [const { OnceLock::new() }; 1 << POLICY_NAMES.len()];
 
-/// The scheduling policies with these names; other names are ignored.
+/// Returns the scheduling policies with these names; other names are ignored.
 fn policies_called(names: &[String]) -> &'static [Policy] {
     let is_listed = |name: &str| names.iter().any(|other| other == name);
     let bits = POLICY_NAMES.iter().zip(0..);
@@ -38,7 +39,7 @@ fn policies_called(names: &[String]) -> &'static [Policy] {
     })
 }
 
-/// The scheduler that `class` describes. What its instances raise goes to `failure`.
+/// Returns the scheduler that `class` describes. What its instances raise goes to `failure`.
 fn load(class: &Bound<'_, PyAny>, failure: LastFailure) -> PyResult<Choice> {
     let text = |name: &str| class.getattr(name)?.extract::<String>();
     let cpus_max: u32 = class.getattr("cpus_max")?.extract()?;
@@ -105,13 +106,13 @@ impl Policies {
         self.all.is_empty()
     }
 
-    /// Number of threads that work with them: the calling one alone if there are any, as they call
-    /// back into Python; otherwise the number asked for.
+    /// Returns the number of threads that work with them: the calling one alone if there are any,
+    /// as they call back into Python; otherwise the number asked for.
     pub fn threads(&self, asked: Option<usize>) -> NonZeroUsize {
         if self.is_empty() { threads(asked) } else { NonZeroUsize::MIN }
     }
 
-    /// The policies as the engine knows them.
+    /// Returns the policies as the engine knows them.
     pub fn choices(&self) -> Vec<Choice> {
         self.all.iter().map(|one| one.choice.clone()).collect()
     }
@@ -138,13 +139,13 @@ impl Policies {
         self.all.iter().any(|one| one.failure.is_signal())
     }
 
-    /// The error of a plan that names them: `broken` is the message of a scheduler that could not
-    /// be built.
+    /// Returns the error of a plan that names them: `broken` is the message of a scheduler that
+    /// could not be built.
     pub fn broken(&self, py: Python<'_>, broken: &str) -> PyErr {
         self.raised(py).unwrap_or_else(|| errors::run(py, broken))
     }
 
-    /// The error of a run under `scheduler`.
+    /// Returns the error of a run under `scheduler`.
     pub fn error(&self, py: Python<'_>, scheduler: &str, error: &Error) -> PyErr {
         if let Error::Broken(_) = error
             && let Some(raised) = self.raised(py)

@@ -54,19 +54,19 @@ impl Machine {
 
 #[pymethods]
 impl Machine {
-    /// Current virtual time since the start, ns.
+    /// Returns the current virtual time since the start, ns.
     #[getter]
     fn now_ns(&self) -> u64 {
         self.now_ns.load(Ordering::Relaxed)
     }
 
-    /// Number of CPUs.
+    /// Returns the number of CPUs.
     #[getter]
     fn cpus(&self) -> u32 {
         self.cpus
     }
 
-    /// Ticks per second.
+    /// Returns the ticks per second.
     #[getter]
     fn hz(&self) -> u32 {
         self.hz
@@ -156,6 +156,7 @@ fn attr_of(attr: &SchedAttr) -> Attr {
         Policy::Fifo => "fifo",
         Policy::RoundRobin => "rr",
         Policy::Deadline => "deadline",
+        Policy::Iso => "iso",
     };
     (policy, attr.nice, attr.rt_priority, attr.runtime_ns, attr.deadline_ns, attr.period_ns)
 }
@@ -171,7 +172,7 @@ fn candidate(row: &Row) -> Candidate {
     terms.iter().fold(candidate, |made, (name, value)| made.with(name.clone(), *value))
 }
 
-/// The rules that a policy describes: pairs of a name and a sentence.
+/// Returns the rules that a policy describes: pairs of a name and a sentence.
 fn rules_of(policy: &Bound<'_, PyAny>) -> PyResult<Vec<RuleDoc>> {
     let described: Vec<(String, String)> = policy.call_method0("_rules")?.extract()?;
     let doc = |(number, (name, text)): (u8, (String, String))| RuleDoc {
@@ -184,10 +185,11 @@ fn rules_of(policy: &Bound<'_, PyAny>) -> PyResult<Vec<RuleDoc>> {
 }
 
 impl PyScheduler {
-    /// An instance of `class` for the machine of `config`. What its hooks raise goes to `failure`.
+    /// Creates an instance of `class` for the machine of `config`. What its hooks raise goes to
+    /// `failure`.
     ///
     /// # Errors
-    /// What the class raised meanwhile.
+    /// Exception that the class raised during the run.
     pub fn new(
         class: &Bound<'_, PyAny>,
         failure: &LastFailure,
@@ -302,7 +304,7 @@ impl PyScheduler {
         }
     }
 
-    /// The CPUs that `allowed` names, for the policy; `None`: all of them.
+    /// Returns the CPUs that `allowed` names, for the policy; `None`: all of them.
     fn allowed(&self, py: Python<'_>, allowed: &CpuSet) -> Option<Py<PyList>> {
         let cpus = self.machine.get().cpus;
         if !self.affinity || allowed.count(cpus) == cpus {
@@ -483,7 +485,7 @@ impl PyScheduler {
     }
 }
 
-/// No arguments.
+/// Returns no arguments.
 fn nothing(py: Python<'_>) -> Py<PyTuple> {
     PyTuple::empty(py).unbind()
 }

@@ -18,8 +18,8 @@ const GROUPS: [(&str, Kind); 8] = [
     ("throttling_burst_ns", Kind::Whole),
 ];
 
-/// The list `list` of `run` as a table, with the document's names as columns. An object in a row
-/// becomes columns such as `wakeup_latency_p99_ns`, one for each field; lists are left out.
+/// Returns the list `list` of `run` as a table, with the document's names as columns. An object in
+/// a row becomes columns such as `wakeup_latency_p99_ns`, one for each field; lists are left out.
 pub fn table(py: Python<'_>, run: &RunReport, list: &str) -> PyResult<Table> {
     if list == "groups" {
         let rows = serde_json::to_value(&run.groups);
@@ -44,7 +44,7 @@ pub fn table(py: Python<'_>, run: &RunReport, list: &str) -> PyResult<Table> {
     Table::of_rows(list, &rows, &keys)
 }
 
-/// A row without lists, in which the fields of objects are fields of the row.
+/// Returns a row without lists, in which the fields of objects are fields of the row.
 fn flat(row: &Value) -> Value {
     let mut fields = serde_json::Map::new();
     for (name, value) in row.as_object().into_iter().flatten() {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A value of an axis: a number, a text, or `None` for the default.
+/// Returns a value of an axis: a number, a text, or `None` for the default.
 fn value(py: Python<'_>, value: &AxisValue) -> PyResult<Py<PyAny>> {
     Ok(match value {
         AxisValue::Default => py.None(),
@@ -60,7 +60,7 @@ pub fn toml_json(py: Python<'_>, name: &str, text: &str) -> PyResult<String> {
 /// A column of results: name and values.
 type Column = (String, Vec<Py<PyAny>>);
 
-/// A plan with varying parts, checked as far as possible before running.
+/// A plan with varying parts. All possible checks are made before running.
 #[pyclass(frozen, module = "schedlab._native")]
 pub struct Space {
     runs: Arc<Runs>,
@@ -74,14 +74,14 @@ fn cells(rows: &[Row]) -> Vec<Cell> {
     summary.cells()
 }
 
-/// The 97.5 % quantile of Student's t with this number of degrees of freedom.
+/// Returns the 97.5 % quantile of Student's t with this number of degrees of freedom.
 #[pyfunction]
 pub fn t_95(freedom: usize) -> f64 {
     summary::t_95(freedom)
 }
 
 impl Space {
-    /// The rows of encoded parts.
+    /// Returns the rows of encoded parts.
     fn rows(&self, form: PartForm, parts: &[Vec<u8>]) -> Result<Vec<Row>, String> {
         let mut rows = vec![];
         for part in parts {
@@ -143,12 +143,12 @@ impl Space {
         Ok(Space { runs: Arc::new(runs), notes: vec![] })
     }
 
-    /// Everything that results depend on.
+    /// Returns everything that results depend on.
     fn json(&self) -> String {
         self.runs.to_json()
     }
 
-    /// Title of the space.
+    /// Returns the title of the space.
     #[getter]
     fn title(&self) -> String {
         self.runs.title().into()
@@ -160,31 +160,31 @@ impl Space {
         self.notes.clone()
     }
 
-    /// Number of points.
+    /// Returns the number of points.
     #[getter]
     fn points(&self) -> u64 {
         self.runs.points()
     }
 
-    /// Number of seeds with which each point is run.
+    /// Returns the number of seeds with which each point is run.
     #[getter]
     fn repeat(&self) -> u64 {
         self.runs.repeat()
     }
 
-    /// Number of runs.
+    /// Returns the number of runs.
     #[getter]
     fn runs(&self) -> u64 {
         self.runs.runs()
     }
 
-    /// Number of parts of the results.
+    /// Returns the number of parts of the results.
     #[getter]
     fn parts(&self) -> u64 {
         self.runs.parts()
     }
 
-    /// The columns of results and their types: `int`, `real`, `text`.
+    /// Returns the columns of results and their types: `int`, `real`, `text`.
     fn columns(&self) -> Vec<(String, &'static str)> {
         let kind = |kind: Kind| match kind {
             Kind::Int => "int",
@@ -201,7 +201,7 @@ impl Space {
         metrics.map(|metric| (metric.name.clone(), metric.unit, metric.better.name())).collect()
     }
 
-    /// The axes: name; values, if it is a list; otherwise minimum, maximum, whether it is
+    /// Returns the axes: name; values, if it is a list; otherwise minimum, maximum, whether it is
     /// logarithmic, and whether it is whole.
     #[allow(clippy::type_complexity)]
     fn axes(
@@ -220,7 +220,7 @@ impl Space {
         self.runs.axes().iter().map(axis).collect()
     }
 
-    /// The values of a point.
+    /// Returns the values of a point.
     fn point(&self, py: Python<'_>, number: u64) -> PyResult<Vec<Py<PyAny>>> {
         if number >= self.runs.points() {
             return Err(errors::input(py, format!("there is no point {number}")));
@@ -228,7 +228,7 @@ impl Space {
         self.runs.point(number).iter().map(|it| value(py, it)).collect()
     }
 
-    /// The points at these fractions along the axes, each at least 0 and less than 1.
+    /// Returns the points at these fractions along the axes, each at least 0 and less than 1.
     fn at(&self, py: Python<'_>, parts: Vec<Vec<f64>>) -> PyResult<Vec<Vec<Py<PyAny>>>> {
         let point = |parts: &Vec<f64>| {
             self.runs.at(parts).iter().map(|it| value(py, it)).collect::<PyResult<_>>()
@@ -366,7 +366,7 @@ impl Space {
         Ok(cells.into_iter().map(of_cell).collect())
     }
 
-    /// The columns of an encoded part.
+    /// Returns the columns of an encoded part.
     fn decode(&self, py: Python<'_>, form: &str, bytes: &[u8]) -> PyResult<Vec<Column>> {
         let form = self::form(py, form)?;
         let rows = decode(&self.runs, form, bytes).map_err(|error| errors::input(py, error))?;
@@ -418,12 +418,12 @@ impl Store {
         Ok(Store { runs: Arc::clone(&space.runs), store })
     }
 
-    /// The parts that are missing.
+    /// Returns the parts that are missing.
     fn missing(&self) -> Vec<u64> {
         self.store.missing()
     }
 
-    /// The file of a part.
+    /// Returns the file of a part.
     fn path(&self, part: u64) -> PathBuf {
         self.store.path(part)
     }
@@ -433,7 +433,7 @@ impl Store {
         self.store.write(part, bytes).map_err(|error| errors::input(py, error))
     }
 
-    /// The bytes of an existing part, which is checked.
+    /// Returns the bytes of an existing part, which is checked.
     fn read<'py>(&self, py: Python<'py>, part: u64) -> PyResult<Bound<'py, PyBytes>> {
         self.store.read(&self.runs, part).map_err(|error| errors::input(py, error))?;
         let path = self.store.path(part);
@@ -443,7 +443,7 @@ impl Store {
     }
 }
 
-/// The best format of parts that this build can write.
+/// Returns the best format of parts that this build can write.
 #[pyfunction]
 pub fn part_form() -> &'static str {
     PartForm::best().ending()

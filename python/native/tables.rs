@@ -194,19 +194,19 @@ fn primitive<T: arrow_array::ArrowPrimitiveType>(
 
 #[pymethods]
 impl Table {
-    /// Number of rows.
+    /// Returns the number of rows.
     fn __len__(&self) -> usize {
         self.batch.num_rows()
     }
 
-    /// The columns' names, in order.
+    /// Returns the columns' names, in order.
     #[getter]
     fn columns(&self) -> Vec<String> {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The numbers of a column in place, for numpy; `None` if the column has another type, or
-    /// missing values.
+    /// Returns the numbers of a column in place, for numpy; `None` if the column has another type,
+    /// or missing values.
     fn numbers(&self, name: &str) -> PyResult<Option<Numbers>> {
         let column = self.column(name)?;
         if column.null_count() > 0 {
@@ -221,13 +221,13 @@ impl Table {
         Ok(matches!(self.column(name)?.data_type(), DataType::Dictionary(..)))
     }
 
-    /// A column as a list; missing values are `None`.
+    /// Returns a column as a list; missing values are `None`.
     fn values<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let column = self.column(name)?;
         (0..column.len()).map(|row| value(py, column, row)).collect()
     }
 
-    /// A row as a dict.
+    /// Returns a row as a dict.
     fn row<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyDict>> {
         let row = PyDict::new(py);
         for (field, column) in self.batch.schema().fields().iter().zip(self.batch.columns()) {
@@ -236,13 +236,13 @@ impl Table {
         Ok(row)
     }
 
-    /// The Arrow capsule interface: the schema alone.
+    /// Returns the Arrow capsule interface: the schema alone.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(&*self.batch.schema()).map_err(wrong)?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The Arrow capsule interface: the table as a stream. Requested schemas are ignored.
+    /// Returns the Arrow capsule interface: the table as a stream. Requested schemas are ignored.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -266,7 +266,7 @@ impl Table {
     }
 }
 
-/// The value in a row of a column.
+/// Returns the value in a row of a column.
 fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if row >= column.len() {
         return Err(pyo3::exceptions::PyIndexError::new_err(format!(

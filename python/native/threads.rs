@@ -3,7 +3,7 @@
 use schedlab_lab::parallel;
 use std::num::NonZeroUsize;
 
-/// Number of threads to use; `None` or `0`: one for each core.
+/// Returns the number of threads to use; `None` or `0`: one for each core.
 pub fn threads(asked: Option<usize>) -> NonZeroUsize {
     asked.and_then(NonZeroUsize::new).unwrap_or_else(parallel::cores)
 }

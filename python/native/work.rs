@@ -60,32 +60,32 @@ impl Bench {
         Ok(Bench { report })
     }
 
-    /// The document `schedlab-bench/1`.
+    /// Returns the document `schedlab-bench/1`.
     fn to_json(&self) -> String {
         self.report.to_json()
     }
 
-    /// All figures as CSV.
+    /// Returns all figures as CSV.
     fn to_csv(&self) -> String {
         csv::figures(&self.report)
     }
 
-    /// A figure as a table of text.
+    /// Returns a figure as a table of text.
     fn table(&self, figure: &str, width: usize) -> String {
         table::sweep(&self.report, figure, Style::plain(width))
     }
 
-    /// A figure as a curve of text; `None` if there is no axis to draw it over.
+    /// Returns a figure as a curve of text; `None` if there is no axis to draw it over.
     fn curve(&self, figure: &str, width: usize) -> Option<String> {
         curve::chart(&self.report, figure).map(|chart| chart.to_text(Style::plain(width)))
     }
 
-    /// The full name of a figure in the report.
+    /// Returns the full name of a figure in the report.
     fn figure(&self, name: &str) -> Option<String> {
         self.report.figure_called(name)
     }
 
-    /// The page for a browser.
+    /// Returns the page for a browser.
     #[pyo3(signature = (prepared, figure=None))]
     fn page(
         &self,
@@ -278,7 +278,7 @@ pub fn papers(
     ))
 }
 
-/// The ids and titles of the published experiments.
+/// Returns the ids and titles of the published experiments.
 #[pyfunction]
 pub fn paper_ids(py: Python<'_>) -> PyResult<Vec<(String, String)>> {
     let wrong =
@@ -302,8 +302,8 @@ fn asked(py: Python<'_>, json: &str) -> PyResult<Replay> {
     serde_json::from_str(json).map_err(|error| errors::input(py, error.to_string()))
 }
 
-/// The files next to a recorded trace with the groups of tasks and the other notes of `schedlab
-/// record`.
+/// Returns the files next to a recorded trace with the groups of tasks and the other notes of
+/// `schedlab record`.
 #[pyfunction]
 pub fn beside_trace(path: PathBuf) -> (Option<PathBuf>, Option<PathBuf>) {
     (beside::groups(&path), beside::side(&path))
@@ -331,7 +331,7 @@ pub fn replay(
     Ok(json.map_err(|error| errors::run(py, error.to_string()))? + "\n")
 }
 
-/// The work of a recorded trace as a workload file, as `schedlab replay --write` writes it.
+/// Returns the work of a recorded trace as a workload file, as `schedlab replay --write` writes it.
 #[pyfunction]
 pub fn trace_workload(py: Python<'_>, path: PathBuf, asked: &str) -> PyResult<String> {
     let replay = self::asked(py, asked)?;

@@ -177,7 +177,7 @@ def test_what_lies_beside_a_trace_is_taken_as_the_command_takes_it(program, tmp_
     program("replay", str(trace), "--seeds", "1", "--json", str(path))
     assert noted.to_json() == path.read_text() != grouped.to_json()
     assert schedlab.replay(trace, seeds=1, side="none").to_json() == grouped.to_json()
-    # The workload of a trace has its groups, too.
+    # The workload of a trace also has its groups.
     (tmp_path / "desk.xz.side.json").unlink()
     model = tmp_path / "desk.json"
     program("replay", str(trace), "--write", str(model))

@@ -135,7 +135,7 @@ fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// The costs as text.
+/// Returns the costs as text.
 fn report(cpu: Duration, wall: Duration, binary_bytes: u64, costs: &[Cost]) -> String {
     let mut text =
         format!("CPU   {:8.1} s\nwall  {:8.1} s\n", cpu.as_secs_f64(), wall.as_secs_f64());
@@ -164,7 +164,7 @@ fn report(cpu: Duration, wall: Duration, binary_bytes: u64, costs: &[Cost]) -> S
     text
 }
 
-/// The record's crates, dearest first.
+/// Returns the record's crates, dearest first.
 fn read(record: &str) -> Vec<Cost> {
     let mut costs: Vec<Cost> = vec![];
     for line in record.lines() {
@@ -231,7 +231,8 @@ pub fn wrap(record: &str, arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Name of the crate that these arguments of rustc compile; `None` for a question about rustc.
+/// Returns the name of the crate that these arguments of rustc compile; `None` for a question about
+/// rustc.
 fn crate_name(arguments: &[String]) -> Option<String> {
     let at = arguments.iter().position(|argument| argument == "--crate-name")?;
     let name = arguments.get(at + 1).filter(|name| *name != "___")?;
@@ -244,20 +245,20 @@ fn crate_name(arguments: &[String]) -> Option<String> {
     })
 }
 
-/// Largest memory so far, from the text of `/proc/PID/status`.
+/// Returns the largest memory so far, from the text of `/proc/PID/status`.
 fn peak_of(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
-/// CPU time of all processes that this one started and waited for, with theirs.
+/// Returns the CPU time of all processes that this one started and waited for, with theirs.
 fn cpu_of_children() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     Duration::from_millis(ticks_of_children(&stat) * 1000 / TICKS_PER_S)
 }
 
-/// `cutime` and `cstime` from the text of `/proc/self/stat`; the name in parentheses may have
-/// blanks.
+/// Returns `cutime` and `cstime` from the text of `/proc/self/stat`; the name in parentheses may
+/// have blanks.
 fn ticks_of_children(stat: &str) -> u64 {
     let behind_name = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
     let fields = behind_name.split_whitespace().skip(13).take(2);

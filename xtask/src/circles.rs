@@ -91,7 +91,7 @@ fn describe(circle: &Files, edges: &Edges) -> String {
     message
 }
 
-/// A shortest loop from `start` back to it within `circle`.
+/// Returns a shortest loop from `start` back to it within `circle`.
 fn loop_through<'a>(start: &'a str, circle: &Files, edges: &'a Edges) -> Vec<(&'a str, &'a str)> {
     let mut before: BTreeMap<&str, &str> = BTreeMap::new();
     let mut open = std::collections::VecDeque::from([start]);
@@ -115,7 +115,7 @@ fn loop_through<'a>(start: &'a str, circle: &Files, edges: &'a Edges) -> Vec<(&'
     vec![]
 }
 
-/// The strongly connected components with more than one file.
+/// Returns the strongly connected components with more than one file.
 fn circles(edges: &Edges) -> BTreeSet<Files> {
     let mut uses: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (from, to) in edges.keys() {
@@ -151,7 +151,7 @@ struct Row {
     line: usize,
 }
 
-/// The rows under the line whose cells are `files` and `reason`.
+/// Returns the rows under the line whose cells are `files` and `reason`.
 fn table(document: &str) -> Vec<Row> {
     let mut rows = vec![];
     let mut is_inside = false;

@@ -19,7 +19,8 @@ const HEAD: &str = "# Files in which `cargo xtask tidy` still finds something, a
 /// Findings by check and path, as the beginning of a line in the list: `check: path`.
 type ByFile = BTreeMap<String, Vec<Finding>>;
 
-/// All findings that the list does not cover, and lines of the list whose count is too high.
+/// Returns all findings that the list does not cover, and lines of the list whose count is too
+/// high.
 pub fn findings(repository: &Repository, checks: &[(&str, Check)]) -> Vec<String> {
     let mut counts = BTreeMap::new();
     let mut findings = Vec::new();
@@ -56,7 +57,7 @@ pub fn findings(repository: &Repository, checks: &[(&str, Check)]) -> Vec<String
     findings
 }
 
-/// The findings of all checks.
+/// Returns the findings of all checks.
 fn by_file(repository: &Repository, checks: &[(&str, Check)]) -> ByFile {
     let mut by_file = ByFile::new();
     for (name, check) in checks {

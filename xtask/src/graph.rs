@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Document with the table.
 const DOCUMENT: &str = "ARCHITECTURE.md";
 
-/// Crates that know no algorithm: `sched` is not among their direct or indirect dependencies.
+/// Crates that contain no algorithm: `sched` is not among their direct or indirect dependencies.
 const WITHOUT_ALGORITHMS: [&str; 5] = ["machine", "workload", "measure", "bench", "report"];
 
 /// Crates that depend only on crates of this workspace, and use no standard library.
@@ -97,7 +97,7 @@ fn keys(manifest: &str, table: &str) -> Vec<String> {
             let key = key.trim().split('.').next().unwrap_or("").trim_matches('"');
             keys.push(key.to_string());
         }
-        // A value may go on in the next lines.
+        // A value may continue in the next lines.
         for c in line.chars() {
             match c {
                 '[' | '{' => depth += 1,
@@ -109,7 +109,7 @@ fn keys(manifest: &str, table: &str) -> Vec<String> {
     keys
 }
 
-/// Directory of a package of this workspace.
+/// Returns the directory of a package of this workspace.
 fn own(package: &str) -> Option<&str> {
     match package {
         "schedlab" => Some("schedlab"),
@@ -117,7 +117,8 @@ fn own(package: &str) -> Option<&str> {
     }
 }
 
-/// The table: the rows below the line whose first cells are `crate`, `uses` and `tests also`.
+/// Returns the table: the rows below the line whose first cells are `crate`, `uses` and `tests
+/// also`.
 fn table(document: &str) -> BTreeMap<String, Uses> {
     let mut rows = BTreeMap::new();
     let mut inside = false;
@@ -138,7 +139,7 @@ fn table(document: &str) -> BTreeMap<String, Uses> {
     rows
 }
 
-/// The words between backticks.
+/// Returns the words between backticks.
 fn quoted(cell: &str) -> Names {
     cell.split('`').skip(1).step_by(2).map(str::to_string).collect()
 }
@@ -208,7 +209,7 @@ fn principles(
     }
 }
 
-/// All direct and indirect dependencies of `name`.
+/// Returns all direct and indirect dependencies of `name`.
 fn reachable(found: &BTreeMap<String, Uses>, name: &str) -> Names {
     let mut reached = Names::new();
     let mut open = vec![name.to_string()];

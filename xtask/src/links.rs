@@ -1,5 +1,5 @@
 //! Links of the documents: the file that a relative link names exists, and so does the heading. A
-//! source file that a document names between backticks exists, too, in some directory.
+//! source file that a document names between backticks also exists in some directory.
 
 use crate::Finding;
 use crate::repository::Repository;
@@ -25,7 +25,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
     findings
 }
 
-/// Source files that a document names, with the lines that name them.
+/// Returns the source files that a document names, with the lines that name them.
 fn sources(text: &str) -> Vec<(usize, String)> {
     let quoted = |(number, line): (usize, &str)| -> Vec<(usize, String)> {
         let names = line.split('`').skip(1).step_by(2);
@@ -65,7 +65,8 @@ fn follow(repository: &Repository, from: &str, target: &str) -> Result<(), Strin
     }
 }
 
-/// Path from the root of the repository for `path`, which is relative to the document `from`.
+/// Returns the path from the root of the repository for `path`, which is relative to the document
+/// `from`.
 fn resolve(from: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -81,7 +82,7 @@ fn resolve(from: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The lines of a document outside blocks of code, numbered from 1.
+/// Returns the lines of a document outside blocks of code, numbered from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     text.lines().enumerate().filter_map(move |(i, line)| {
@@ -93,7 +94,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The targets of all links, with their lines: `[text](target)` and `[name]: target`.
+/// Returns the targets of all links, with their lines: `[text](target)` and `[name]: target`.
 fn targets(text: &str) -> Vec<(usize, String)> {
     let mut targets = Vec::new();
     for (number, line) in prose(text) {
@@ -113,7 +114,7 @@ fn targets(text: &str) -> Vec<(usize, String)> {
     targets
 }
 
-/// A line without the code between backticks, where brackets are not links.
+/// Returns a line without the code between backticks, where brackets are not links.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("`")
 }

@@ -1,8 +1,8 @@
 //! Copies of the event loop in a built program: `cargo xtask loops PROGRAM`, and a test of the
 //! program that shares this file.
 //!
-//! The loop is generic, so each combination of scheduler, workload and observer is machine code of
-//! its own. The names are read from the symbol table of an ELF file; a stripped program has none.
+//! The loop is generic, so each combination of scheduler, workload and observer is separate machine
+//! code. The names are read from the symbol table of an ELF file; a stripped program has none.
 
 /// Function of `schedlab_machine` that is one pass of the loop.
 const FUNCTION: &str = "run_instant";
@@ -10,7 +10,7 @@ const FUNCTION: &str = "run_instant";
 /// Maximum number of copies.
 pub const COPIES_MAX: usize = 6;
 
-/// Number of copies in an ELF file.
+/// Returns the number of copies in an ELF file.
 pub fn copies(bytes: &[u8]) -> Result<usize, String> {
     let names = functions(bytes).ok_or("not a 64-bit little-endian ELF file, or a damaged one")?;
     if names.is_empty() {
@@ -82,7 +82,7 @@ fn content<'a>(bytes: &'a [u8], header: &[u8]) -> Option<&'a [u8]> {
     bytes.get(start..)?.get(..size)
 }
 
-/// Little-endian number of `size` bytes at `at`.
+/// Returns the little-endian number of `size` bytes at `at`.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     let bytes = bytes.get(at..)?.get(..size)?;
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))

@@ -55,7 +55,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A fault in a line of a file.
+    /// Creates a fault in a line of a file.
     pub fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
         Finding { path: path.to_string(), line, message: message.into() }
     }

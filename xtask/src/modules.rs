@@ -4,8 +4,8 @@
 //! re-exports. Macros are not expanded. A name that a module does not visibly define counts as
 //! defined by that module's file.
 //!
-//! A module's use of its own parts, the modules below it, is no edge: the parts are the module, and
-//! they may use its names. Code for tests does not count.
+//! A module's use of its own parts, the modules below it, is not an edge: the parts are the module,
+//! and they may use its names. Code for tests does not count.
 
 use crate::repository::Repository;
 use crate::scan::{self, Part};
@@ -99,7 +99,7 @@ impl Tree {
         reader.module(&path, directory);
     }
 
-    /// The place at which `path`, written in module `from`, ends.
+    /// Returns the place at which `path`, written in module `from`, ends.
     fn resolve(&self, from: &ModulePath, path: &[String], depth: usize) -> Option<Resolved> {
         let (first, mut rest) = path.split_first()?;
         let is_last = rest.is_empty();
@@ -122,8 +122,8 @@ impl Tree {
         Some(at)
     }
 
-    /// The place that defines `name`, which is visible in module `at`. A module and an item may
-    /// have the same name: the item is meant only by a path that ends there.
+    /// Returns the place that defines `name`, which is visible in module `at`. A module and an item
+    /// may have the same name: the item is meant only by a path that ends there.
     fn look_up(
         &self,
         at: &ModulePath,
@@ -164,7 +164,7 @@ fn parent(path: &ModulePath) -> Option<ModulePath> {
 #[derive(Debug, PartialEq, Eq)]
 struct Token(String);
 
-/// The tokens of a source file, without comments.
+/// Returns the tokens of a source file, without comments.
 fn tokens(text: &str) -> Vec<Token> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut tokens: Vec<Token> = vec![];
@@ -428,7 +428,8 @@ fn is_name(token: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The uses among the files of a crate, each as `a -> b: names`, without `src/` and `.rs`.
+    /// Returns the uses among the files of a crate, each as `a -> b: names`, without `src/` and
+    /// `.rs`.
     fn edges(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<(String, &str)> =
             files.iter().map(|(path, text)| (format!("src/{path}.rs"), *text)).collect();

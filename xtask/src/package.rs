@@ -1,7 +1,7 @@
 //! Packages as they would be published: `cargo xtask package`.
 //!
-//! Makes the packages of all crates that are published, unpacks them elsewhere into a workspace of
-//! their own, in which each finds the others, and runs README's first example with them. What a
+//! Makes the packages of all crates that are published, unpacks them elsewhere into a separate
+//! workspace, in which each finds the others, and runs README's first example with them. What a
 //! package lacks (a file outside its directory, a version of a dependency) shows here.
 
 use std::fs;
@@ -48,7 +48,7 @@ fn try_run() -> Result<(), String> {
         let mut example = cargo();
         example.args(["run", "--quiet", "--package", "schedlab", "--", "run"]);
         let file = root.join(EXAMPLE);
-        // A directory of its own: the repository's has other packages by the same names.
+        // A separate directory is used: the repository's has other packages with the same names.
         example.arg(file).current_dir(&elsewhere).env("CARGO_TARGET_DIR", target.join("unpacked"));
         succeed(&mut example)
     });
@@ -75,7 +75,7 @@ fn unpack(packages: &Path, into: &Path) -> Result<usize, String> {
     Ok(names.len())
 }
 
-/// Manifest of a workspace of the directories `NAME-VERSION`.
+/// Returns the manifest of a workspace of the directories `NAME-VERSION`.
 fn workspace(directories: &[String]) -> String {
     let mut manifest = "[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n\n".to_string();
     // Not for speed: it is built once, for a run of milliseconds.

@@ -124,7 +124,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
 struct Passage {
     /// Whether it is a documentation comment.
     is_documentation: bool,
-    /// Words in small letters and single characters of punctuation, with their lines.
+    /// Words in lower case and single characters of punctuation, with their lines.
     words: Vec<(String, usize)>,
 }
 
@@ -198,7 +198,7 @@ fn rust(file: &File) -> Vec<Passage> {
     let mut passages = comments(&scan::only(&file.text, &[Part::Comment]));
     let mut literal: Option<Passage> = None;
     for (i, line) in scan::only(&file.text, &[Part::Literal]).lines().enumerate() {
-        // A literal goes on in the next line behind a backslash, and raw ones as they are.
+        // A literal continues in the next line after a backslash, and a raw one in any case.
         let mut is_inside = literal.is_some();
         let mut rest = line;
         while let Some(at) = quote(rest) {
@@ -223,7 +223,7 @@ fn rust(file: &File) -> Vec<Passage> {
     passages
 }
 
-/// Place of the next double quote in `text` that no backslash precedes.
+/// Returns the place of the next double quote in `text` that no backslash precedes.
 fn quote(text: &str) -> Option<usize> {
     let is_escaped = |at: usize| {
         let slashes = text[..at].bytes().rev().take_while(|byte| *byte == b'\\').count();
@@ -232,7 +232,8 @@ fn quote(text: &str) -> Option<usize> {
     text.match_indices('"').map(|(at, _)| at).find(|at| !is_escaped(*at))
 }
 
-/// The comments in a text that has only comments: lines of one kind that follow each other are one.
+/// Returns the comments in a text that has only comments: lines of one kind that follow each other
+/// are one.
 fn comments(text: &str) -> Vec<Passage> {
     let mut passages: Vec<Passage> = vec![];
     let mut before = "";
@@ -260,7 +261,7 @@ fn comments(text: &str) -> Vec<Passage> {
     passages
 }
 
-/// The paragraphs of a document, without blocks of code.
+/// Returns the paragraphs of a document, without blocks of code.
 fn document(text: &str) -> Vec<Passage> {
     let mut passages = vec![Passage::default()];
     let mut in_code = false;
@@ -320,7 +321,7 @@ fn python(text: &str) -> Vec<Passage> {
                 open = Some(quotes);
             }
         }
-        // Only literals in triple quotes go on in the next line.
+        // Only literals in triple quotes continue in the next line.
         open = open.filter(|quotes| quotes.len() == 3);
         was_comment = is_comment;
     }

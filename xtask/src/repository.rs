@@ -42,7 +42,7 @@ impl Repository {
         Ok(Repository { root, files })
     }
 
-    /// A repository of the given files, for tests of the checks.
+    /// Returns a repository of the given files, for tests of the checks.
     #[cfg(test)]
     pub fn of(files: &[(&str, &str)]) -> Self {
         let files = files
@@ -52,12 +52,12 @@ impl Repository {
         Repository { root: PathBuf::from("no such directory"), files }
     }
 
-    /// All files, by path.
+    /// Returns all files, by path.
     pub fn files(&self) -> impl Iterator<Item = &File> {
         self.files.iter()
     }
 
-    /// The text of one file.
+    /// Returns the text of one file.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
     }

@@ -11,7 +11,7 @@ pub enum Part {
     Literal,
 }
 
-/// Kind of each character of `text`.
+/// Returns the kind of each character of `text`.
 pub fn parts(text: &str) -> Vec<Part> {
     let chars: Vec<char> = text.chars().collect();
     let mut parts = vec![Part::Code; chars.len()];
@@ -24,8 +24,8 @@ pub fn parts(text: &str) -> Vec<Part> {
     parts
 }
 
-/// `text` with a blank for every character that is of none of the kinds `wanted`. Lines keep their
-/// numbers.
+/// Returns `text` with a blank for every character that is of none of the kinds `wanted`. Lines
+/// keep their numbers.
 pub fn only(text: &str, wanted: &[Part]) -> String {
     let parts = parts(text);
     text.chars()
@@ -34,7 +34,7 @@ pub fn only(text: &str, wanted: &[Part]) -> String {
         .collect()
 }
 
-/// Kind of the token that begins at `at`, and the place at which it ends.
+/// Returns the kind of the token that begins at `at`, and the place at which it ends.
 fn token(chars: &[char], at: usize) -> (Part, usize) {
     let here = |offset: usize| chars.get(at + offset).copied().unwrap_or('\0');
     match here(0) {
@@ -61,12 +61,12 @@ fn token(chars: &[char], at: usize) -> (Part, usize) {
     }
 }
 
-/// Place of the next `wanted`, or the end.
+/// Returns the place of the next `wanted`, or the end.
 fn find(chars: &[char], from: usize, wanted: char) -> usize {
     (from..chars.len()).find(|&i| chars[i] == wanted).unwrap_or(chars.len())
 }
 
-/// End of the block comment that begins at `at`; block comments nest.
+/// Returns the end of the block comment that begins at `at`; block comments nest.
 fn end_of_block_comment(chars: &[char], at: usize) -> usize {
     let mut depth = 0;
     let mut i = at;
@@ -83,7 +83,7 @@ fn end_of_block_comment(chars: &[char], at: usize) -> usize {
     chars.len()
 }
 
-/// End of a text literal whose opening quote is before `from`.
+/// Returns the end of a text literal whose opening quote is before `from`.
 fn end_of_text(chars: &[char], from: usize) -> usize {
     let mut i = from;
     while i < chars.len() {
@@ -96,7 +96,7 @@ fn end_of_text(chars: &[char], from: usize) -> usize {
     chars.len()
 }
 
-/// End of a character literal at `at`; `None`: it is a lifetime or a label.
+/// Returns the end of a character literal at `at`; `None`: it is a lifetime or a label.
 fn end_of_char(chars: &[char], at: usize) -> Option<usize> {
     match (chars.get(at + 1)?, chars.get(at + 2)?) {
         ('\\', _) => Some((find(chars, at + 3, '\'') + 1).min(chars.len())),
@@ -105,7 +105,7 @@ fn end_of_char(chars: &[char], at: usize) -> Option<usize> {
     }
 }
 
-/// End of a raw text literal; `None`: none follows the prefix that ends at `at`.
+/// Returns the end of a raw text literal; `None`: none follows the prefix that ends at `at`.
 fn end_of_raw_text(chars: &[char], at: usize) -> Option<usize> {
     let hashes = (at..chars.len()).take_while(|&i| chars[i] == '#').count();
     if chars.get(at + hashes) != Some(&'"') {

@@ -1,12 +1,12 @@
-//! Words out of use: names that this project invented and for which the field has a word.
+//! Words that are out of use: the project invented them although the field has its own terms.
 //!
-//! To retire a word, add a line to [`WORDS`]. It is found in code, comments and documents, alone
-//! or as a part of a name (`Knobs`, `knob_of`), but not within a word (`doorknob`).
+//! To retire a word, add a line to [`WORDS`]. The check finds the word in code, comments and
+//! documents, alone or as part of a name (`Knobs`, `knob_of`), but not within a word (`doorknob`).
 
 use crate::Finding;
 use crate::repository::Repository;
 
-/// The word in lower case, and the word of the field.
+/// Words out of use, in lower case, each with the term of the field.
 const WORDS: [(&str, &str); 7] = [
     ("knob", "tunable"),
     ("knobs", "tunables"),
@@ -17,7 +17,7 @@ const WORDS: [(&str, &str); 7] = [
     ("bury", "reap"),
 ];
 
-/// Finds words out of use.
+/// Finds words that are out of use.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     let mut findings = Vec::new();
     let looked_at = repository
@@ -36,7 +36,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
     findings
 }
 
-/// Words of a line in lower case, with names split at `_` and at capital letters.
+/// Returns the words of a line in lower case, with names split at `_` and at capital letters.
 fn words(line: &str) -> impl Iterator<Item = String> {
     let mut words = vec![String::new()];
     let mut small = false;

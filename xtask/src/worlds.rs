@@ -138,7 +138,7 @@ fn read(text: &str) -> Result<Vec<Done>, String> {
     lines.enumerate().map(done).collect()
 }
 
-/// First seed after all those that were run.
+/// Returns the first seed after all those that were run.
 fn next_seed(done: &[Done]) -> u64 {
     done.iter().map(|done| done.first_seed + done.seeds).max().unwrap_or(0).max(WIDE)
 }

@@ -9,7 +9,7 @@ use schedlab_workload::programs::{Kernel, PartId, Profile, Random};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Conditions under which a benchmark runs, as far as its programs can observe them.
+/// Conditions under which a benchmark runs, to the extent that its programs can observe them.
 #[derive(Clone, Debug)]
 pub struct Conditions {
     /// Number of CPUs.
@@ -201,7 +201,7 @@ pub trait Benchmark: Send + Sync {
     /// Returns the parameters, under the names of the real program.
     fn parameters(&self) -> &[Parameter];
 
-    /// Returns the policies that its tasks use at any time; a scheduler without them cannot run it.
+    /// Returns the policies that its tasks use at any time. A scheduler without them cannot run it.
     fn policies(&self, values: &Values) -> Vec<Policy> {
         let _ = values;
         vec![Policy::Other]
@@ -213,8 +213,8 @@ pub trait Benchmark: Send + Sync {
         false
     }
 
-    /// Returns the weights (`cpu.shares`) of the task groups that it requires besides the root.
-    /// They are numbered from 1.
+    /// Returns the weights (`cpu.shares`) of the task groups that it requires in addition to the
+    /// root. They are numbered from 1.
     fn groups(&self, values: &Values) -> Vec<u64> {
         let _ = values;
         vec![]

@@ -2,9 +2,9 @@
 //! `chat_c`, and VolanoMark).
 //!
 //! A member has a sending and a receiving task on the client's side and one of each on the
-//! server's. After each message, a sender waits until its own receiver has returned it; the server
-//! passes each message to all members of the room. Every hop is a message of 100 bytes on a socket
-//! of its own. This is a model: the source of the program was not available.
+//! server's. After each message, a sender waits until its own receiver has returned it. The server
+//! passes each message to all members of the room. Every hop is a message of 100 bytes on a
+//! separate socket. This is a model: the source of the program was not available.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -17,7 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Chat;
 
 const BYTES: u32 = 100;

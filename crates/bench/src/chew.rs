@@ -1,5 +1,5 @@
-//! chew: an endless loop that reads the clock. It measures how long it is kept from the CPU, and
-//! how long it runs in between.
+//! chew: an endless loop that reads the clock. The loop measures how long it is kept from the CPU,
+//! and how long it runs in between.
 //!
 //! A gap of more than 1 ms between two readings counts as a period off the CPU.
 
@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Chew;
 
 /// Time between two readings of the clock, ns: the precision with which running times are known.
@@ -74,7 +74,7 @@ fn process(gaps: Rc<RefCell<Vec<Gap>>>) -> impl Program + 'static {
         match last_ns {
             None => since_ns = now_ns,
             Some(last_ns) if now_ns - last_ns > GAP_NS => {
-                // The piece of work between the two readings was done, too.
+                // The piece of work between the two readings was also done.
                 let out_ns = now_ns - last_ns - PIECE_NS;
                 gaps.borrow_mut().push(Gap {
                     task: os.task(),

@@ -1,12 +1,12 @@
 //! Several benchmarks at the same time on one machine: [`Mix`].
 //!
 //! Each member is one of [`ALL`](crate::ALL) with its own parameters, and with the settings of
-//! `nice(1)`, `chrt(1)`, `taskset(1)` and `cgexec(1)`. A member begins at its start time. A member
-//! that is over is ended with all its tasks while the others continue; the mix is over when all
+//! `nice(1)`, `chrt(1)`, `taskset(1)` and `cgexec(1)`. A member begins at its start time. When a
+//! member is over, all its tasks are ended and the other members continue. The mix is over when all
 //! members are.
 //!
-//! Parameters of the mix are those of its members, `MEMBER.PARAMETER`. A list for any of them is a
-//! sweep, as usual.
+//! The mix has the parameters of all its members, each named `MEMBER.PARAMETER`. A list for any of
+//! them is a sweep, as usual.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{ALL_CPUS, BadValue, Parameter, Value, Values, cpus};
@@ -169,7 +169,7 @@ fn names(members: &[Member]) -> Result<Vec<String>, MixError> {
 }
 
 impl Mixed {
-    /// Creates a member, adding its parameters and values to those of the mix.
+    /// Creates a member, and adds its parameters and values to the mix.
     fn new(
         name: String,
         member: &Member,

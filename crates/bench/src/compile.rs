@@ -1,9 +1,9 @@
-//! compile: `make -jN` of a large C program, as the tree of processes that recursive make forks.
+//! compile: `make -jN` of a large C program, as the process tree that a recursive make forks.
 //!
-//! The top make parses, and runs one make after the other in the directories. Each of these keeps
-//! up to N shells at work. A shell forks a compiler driver, which forks the compiler and the
-//! assembler; each parent waits for its child. After each directory comes an archive, at the end
-//! the link and the compression. The shape is that of a kernel build; the times are our own.
+//! The top make parses, and runs one make after another in the directories. Each of these keeps up
+//! to N shells busy. A shell forks a compiler driver, which forks the compiler and the assembler.
+//! Each parent waits for its child. After each directory comes an archive, and at the end come the
+//! link and the compression. The shape is that of a kernel build. The times are our own.
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -12,7 +12,7 @@ use schedlab_workload::programs::{ChannelId, Context, DiskId, Kernel, Program, S
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Compile;
 
 const PARAMETERS: &[Parameter] = &[
@@ -49,7 +49,7 @@ const REAP_NS: u64 = 2 * MS;
 const ARCHIVE_NS: u64 = 40 * MS;
 const LINK_NS: u64 = 1_500 * MS;
 const COMPRESS_NS: u64 = 1_000 * MS;
-/// One file in this many is not in memory; the disk then takes the following mean time, ms.
+/// One file in this number is not in memory. The disk then takes the following mean time, ms.
 const DISK_ONE_IN: u64 = 10;
 const DISK_MEAN_MS: f64 = 6.0;
 /// With `-pipe`, the assembler receives its input in this number of pieces, and each has the
@@ -68,7 +68,7 @@ struct Tree {
     pipe: bool,
     disk: DiskId,
     end_ns: Cell<Option<u64>>,
-    /// Time at which each directory was done, ns.
+    /// Time at which each directory was finished, ns.
     directory_ends: RefCell<Vec<u64>>,
 }
 
@@ -76,7 +76,7 @@ struct Tree {
 #[derive(Clone, Copy)]
 struct Object {
     compiler_ns: u64,
-    /// Time of the disk for its file; 0: the file is in memory.
+    /// Time that the disk takes for its file, ns. 0: the file is in memory.
     disk_ns: u64,
 }
 
@@ -124,7 +124,7 @@ impl Benchmark for Compile {
             let editor = programs::editor(100 * MS, 3 * MS, responses.clone());
             os.start(0, Spawn::new("editor", editor));
         }
-        // Thirty times the time that one CPU needs.
+        // 30 times as long as one CPU needs.
         let work_ms = objects as f64 * (values.real("compiler") + 50.0)
             + directories as f64 * 200.0
             + 3_000.0;
@@ -153,8 +153,7 @@ fn findings(tree: &Tree, responses: &SharedHistogram) -> Findings {
     Findings { printed, figures, tables: vec![table] }
 }
 
-/// Forks `child` and waits for it, repeatedly, as long as `next` returns one; `before_ns` is
-/// computed first.
+/// Computes for `before_ns`. Then forks a child and waits for it, as long as `next` returns one.
 fn forks_one_by_one(
     before_ns: u64,
     mut next: impl FnMut(&mut Context<'_>) -> Option<Spawn> + 'static,
@@ -179,13 +178,13 @@ fn forks_one_by_one(
     }
 }
 
-/// Executes another program, which computes.
+/// Executes another program, which computes for `work_ns`.
 fn executed(work_ns: u64) -> impl Program + 'static {
     let mut steps = [Step::Exit, Step::Run(work_ns), Step::Exec].into_iter().rev();
     move |_: &mut Context<'_>| steps.next().unwrap_or(Step::Exit)
 }
 
-/// The make at the top.
+/// Returns the `make` of the top directory.
 fn top(tree: Rc<Tree>) -> impl Program + 'static {
     let mut number = 0;
     let ended = tree.clone();
@@ -213,11 +212,11 @@ fn top(tree: Rc<Tree>) -> impl Program + 'static {
     })
 }
 
-/// Next step of make in a directory.
+/// Next step of `make` in a directory.
 enum Stage {
     Exec,
     Parse,
-    /// Starts an object, or waits for one.
+    /// Starts to compile an object, or waits for one.
     Make,
     Reap,
     Archive,
@@ -225,7 +224,7 @@ enum Stage {
     Over,
 }
 
-/// The make in a directory with this number of objects.
+/// Returns the `make` of a directory with `objects` objects.
 fn directory(tree: Rc<Tree>, objects: u64) -> impl Program + 'static {
     let mut at = Stage::Exec;
     let (mut started, mut running) = (0, 0);
@@ -243,7 +242,7 @@ fn directory(tree: Rc<Tree>, objects: u64) -> impl Program + 'static {
                 Stage::Make if started < objects && running < tree.jobs => {
                     started += 1;
                     running += 1;
-                    // Make draws, so that the order in which its children run does not matter.
+                    // `make` draws the times, so the order in which its children run is irrelevant.
                     let object = tree.draw(os);
                     return Step::Fork(Box::new(Spawn::new("sh", shell(tree.clone(), object))));
                 }
@@ -286,7 +285,7 @@ fn shell(tree: Rc<Tree>, object: Object) -> impl Program + 'static {
     forks_one_by_one(SHELL_NS, move |_| child.take(), |_| Step::Exit)
 }
 
-/// The compiler driver.
+/// Returns the compiler driver.
 fn driver(tree: Rc<Tree>, object: Object) -> impl Program + 'static {
     let mut steps = 0;
     let mut channel = None;
@@ -311,7 +310,7 @@ fn driver(tree: Rc<Tree>, object: Object) -> impl Program + 'static {
     }
 }
 
-/// The compiler proper. With a channel it writes to the assembler as it proceeds.
+/// Returns the compiler proper. If it has a channel, it writes to the assembler as it proceeds.
 fn compiler(disk: DiskId, object: Object, channel: Option<ChannelId>) -> impl Program + 'static {
     let mut steps = 0;
     move |_: &mut Context<'_>| {

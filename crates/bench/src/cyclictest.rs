@@ -2,7 +2,7 @@
 //!
 //! Each thread sleeps until an absolute time, records how much later it runs, and adds its interval
 //! to that time. A thread that is late does not skip what it has missed, so one delay affects
-//! several samples. It does nothing else: 2 us per cycle.
+//! several samples. A thread does nothing else: it takes 2 us per cycle.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Cyclictest;
 
 /// CPU time of a cycle, ns.

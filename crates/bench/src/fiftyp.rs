@@ -1,9 +1,10 @@
-//! fiftyp: nine processes that compute half of the time (after the 2012 rewrite for tests of ARM's
-//! schedulers).
+//! fiftyp: nine processes that each compute half the time (after the 2012 rewrite for tests of
+//! ARM's schedulers).
 //!
-//! Each computes for as long as a sleep of 7 ms was measured to take, and sleeps 7 ms. Together
-//! they request 4.5 CPUs. The O(1) scheduler's estimator takes half-time sleepers for interactive
-//! tasks; a fair scheduler gives each process its share, and concurrent loops theirs.
+//! The parent measures how long a sleep of 7 ms takes. Each process then computes for that long
+//! and sleeps for 7 ms, in alternation. Together they request 4.5 CPUs. The O(1) scheduler's
+//! estimator mistakes tasks that sleep half the time for interactive ones. A fair scheduler gives
+//! each process its share, and each concurrent loop as well.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -12,7 +13,7 @@ use schedlab_measure::Moments;
 use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::fmt::Write;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Fiftyp;
 
 const PARAMETERS: &[Parameter] = &[
@@ -41,7 +42,7 @@ impl Benchmark for Fiftyp {
     }
 
     fn about(&self) -> &'static str {
-        "processes that compute half of the time: how evenly they get CPU time, and what is left for others"
+        "processes that compute half the time: evenness of their CPU time, and time left for others"
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -61,7 +62,7 @@ impl Benchmark for Fiftyp {
         };
         os.start(0, Spawn::new("parent", parent(options)));
         units::start_hogs(os, values.whole("hogs"));
-        // All that start end after their time; those that get no CPU do not end.
+        // A process that starts ends when its time is up. One that never gets a CPU does not end.
         let forks_ns = options.processes * conditions.costs.fork_ns;
         let limit_ns = options.length_ns + 2 * options.sleep_ns + forks_ns;
         Ok(Prepared { limit_ns: Some(limit_ns), finish: Box::new(findings) })

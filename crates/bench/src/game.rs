@@ -13,7 +13,7 @@ use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, St
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Game;
 
 const PARAMETERS: &[Parameter] = &[

@@ -2,7 +2,7 @@
 //! bench sched messaging`).
 //!
 //! In each group 20 senders write 100 messages of 100 bytes to each of 20 receivers. All workers
-//! are created first and wait; one byte that stays readable releases all of them at once. The
+//! are created first and wait. One byte that stays readable releases all of them at once. The
 //! result is the time from then to the end of the last worker.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
@@ -12,7 +12,7 @@ use schedlab_workload::programs::{ChannelId, Context, Kernel, Objects, Program, 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Hackbench;
 
 /// Maximum number of workers on a simulated machine.
@@ -223,8 +223,8 @@ fn parent(shape: Shape, times: Rc<Times>) -> impl Program + 'static {
     }
 }
 
-/// Worker: reports that it is ready, waits to be released, takes the given number of steps, and
-/// ends.
+/// Returns a worker that reports that it is ready, waits to be released, takes the given number of
+/// steps, and ends.
 fn worker(shape: Shape, mut step: impl FnMut(u64) -> Step + 'static) -> impl Program + 'static {
     let mut steps = 0;
     move |_: &mut Context<'_>| {

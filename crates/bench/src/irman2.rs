@@ -1,22 +1,22 @@
 //! irman2: a ring in which one process always runs, and each appears to sleep (Davide Libenzi,
 //! 2003).
 //!
-//! A token circulates among 40 processes. The process that gets it burns until 300 ms of the wall
-//! clock have passed and passes it on. So each sleeps for 11.7 s and runs for 0.3 s, one of them at
-//! any time; a concurrent loop competes for the CPU. Under the O(1) scheduler the running process
-//! is always at the best priority, and the loop starves. Since the burn is measured by the clock,
-//! sharing the CPU does not make a turn longer.
+//! A token circulates among 40 processes. The process that gets the token burns until 300 ms of the
+//! wall clock have passed, and then passes the token on. So each process sleeps for 11.7 s and runs
+//! for 0.3 s, one process at any time. A concurrent loop competes for the CPU. Under the O(1)
+//! scheduler the running process is always at the best priority, and the loop starves. Since the
+//! burn is measured by the clock, sharing the CPU does not make a turn longer.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
 use crate::units::{self, MS_NS, SECOND_NS};
 use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, Step};
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Irman2;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::whole("processes", (1, 100_000), "40", "processes of the ring").short('n'),
+    Parameter::whole("processes", (1, 100_000), "40", "processes in the ring").short('n'),
     Parameter::whole("active", (0, 100_000), "1", "tokens in circulation").short('a'),
     Parameter::whole(
         "burn",

@@ -1,9 +1,9 @@
 //! lat_ctx: the cost of a context switch (lmbench 3).
 //!
-//! A token goes round a ring of processes connected by pipes; each process that gets it sums an
-//! array and passes it on. One process alone makes the same calls without switches: that is the
-//! overhead, which is subtracted. The rest is the switch, and the refilling of caches. Where
-//! neither costs anything, the result is 0 and nothing is printed.
+//! A token goes round a ring of processes connected by pipes. Each process that gets the token sums
+//! an array and passes the token on. One process alone makes the same calls without switches. Their
+//! cost is the overhead, which is subtracted. The rest is the cost of the switch and of refilling
+//! the caches. Where neither costs anything, the result is 0 and nothing is printed.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -14,7 +14,7 @@ use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, St
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct LatCtx;
 
 /// Bytes of the token.
@@ -27,7 +27,7 @@ const PARAMETERS: &[Parameter] = &[
         "processes",
         (1, 100_000),
         "2",
-        "processes of the ring; each value of a list is a run of its own",
+        "processes in the ring; each value of a list is a separate run",
     )
     .positional(),
     Parameter::whole("size", (0, 1_000_000), "0", "working set of each process, KiB").short('s'),
@@ -204,7 +204,7 @@ impl Stretches {
     }
 }
 
-/// The first process: measures the overhead, has the rings created, and waits for them.
+/// Returns the first process. It measures the overhead, has the rings created, and waits for them.
 fn overhead(options: Options, times: Rc<RefCell<Times>>) -> impl Program + 'static {
     let mut pipes: Vec<ChannelId> = vec![];
     let mut stretches = None;
@@ -243,7 +243,7 @@ fn overhead(options: Options, times: Rc<RefCell<Times>>) -> impl Program + 'stat
     }
 }
 
-/// The first process of a ring: creates the others, and sends the token round.
+/// Returns the first process of a ring. It creates the others, and sends the token round.
 fn ring(options: Options, number: u64, times: Rc<RefCell<Times>>) -> impl Program + 'static {
     let mut pipes: Vec<ChannelId> = vec![];
     let mut stretches = None;
@@ -280,7 +280,7 @@ fn ring(options: Options, number: u64, times: Rc<RefCell<Times>>) -> impl Progra
     }
 }
 
-/// Another process of a ring.
+/// Returns another process of a ring.
 fn member(options: Options, from: ChannelId, to: ChannelId) -> impl Program + 'static {
     let mut step = 0;
     move |_: &mut Context<'_>| {

@@ -2,8 +2,8 @@
 //! (Jens Axboe, 2009).
 //!
 //! A concurrent program runs as the load. At intervals the parent writes the time to every client,
-//! one after the other, and waits for all answers. A client reads the clock when it has read the
-//! message, works (compresses a buffer), reads the clock again and answers.
+//! one after the other, and waits for all answers. A client that has read the message reads the
+//! clock, works (compresses a buffer), reads the clock again and answers.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Latt;
 
 /// Time for compressing 1 KiB of random numbers, ns: 64 KiB take 3 ms.

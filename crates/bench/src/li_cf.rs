@@ -1,11 +1,11 @@
 //! li and cf: endless loops and counting loops, started one after the other (the programs of a
 //! dissertation on fairness).
 //!
-//! **li** never ends; it measures how much CPU time each loop gets in each interval, and how much
-//! each CPU gives. **cf** counts for some seconds of CPU time and ends; it measures how long that
-//! took each loop. Both can be started by a shell that needs CPU time for each, and watched by a
-//! monitor; shell and monitor compete with them, and so can kernel threads and daemons
-//! ([`crate::noise`]).
+//! **li** never ends. It measures how much CPU time each loop gets in each interval, and how much
+//! each CPU gives. **cf** counts for some seconds of CPU time and ends. It measures how long each
+//! loop took for that. Both can be started by a shell that needs CPU time for each loop, and
+//! watched by a monitor. Shell and monitor compete with the loops, and so can kernel threads and
+//! daemons ([`crate::noise`]).
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared, Table};
 use crate::noise::{self, NOISE};
@@ -16,10 +16,10 @@ use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Endless loops. See the module.
+/// Endless loops, described in this module's documentation.
 pub struct Li;
 
-/// Counting loops. See the module.
+/// Counting loops, described in this module's documentation.
 pub struct Cf;
 
 const COUNT: Parameter = Parameter::whole("count", (1, 100_000), "12", "loops").positional();

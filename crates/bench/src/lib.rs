@@ -1,11 +1,12 @@
-//! Benchmarks by which schedulers were judged, as programs for the simulated machine.
+//! Benchmarks that were used to judge schedulers, as programs for the simulated machine.
 //!
 //! A [`Benchmark`] declares its [`Parameter`]s, under the names of the real program, and turns
 //! their [`Values`] into tasks in a [`Kernel`](schedlab_workload::programs::Kernel). It reports the
 //! results of the run as [`Findings`]: the output of the real program, and figures. It does not
 //! depend on the scheduler, which the caller chooses.
 //!
-//! One file per benchmark; [`ALL`] lists them. Several can run at the same time: [`combined`].
+//! Each benchmark has its own file, and [`ALL`] lists all benchmarks. Several can run at the same
+//! time: [`combined`].
 
 pub mod benchmark;
 pub mod chat;

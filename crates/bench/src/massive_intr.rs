@@ -1,9 +1,9 @@
-//! massive_intr: many processes that work for 8 ms and sleep for 1 ms: how evenly they progress
-//! (Satoru Takeuchi, 2007).
+//! massive_intr: the evenness of the progress of many processes that work for 8 ms and sleep for 1
+//! ms (Satoru Takeuchi, 2007).
 //!
-//! They all begin at one signal and count their rounds until the time is over. Under the O(1)
-//! scheduler a few were re-inserted into the active array for their bonus again and again, and the
-//! others never ran.
+//! All processes begin at one signal and count their rounds until the time is over. Under the O(1)
+//! scheduler a few were repeatedly re-inserted into the active array because of their bonus, and
+//! the others never ran.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct MassiveIntr;
 
 /// Time that a process sleeps before it waits for the signal, ns.
@@ -88,7 +88,7 @@ impl Benchmark for MassiveIntr {
         );
         let hogs = values.whole("hogs");
         units::start_hogs(os, hogs);
-        // A starved process ends when the others have left; then it has one round to finish.
+        // A starved process ends when the others have left. Then it has one round to finish.
         let rounds_ns = options.nproc * (options.work_ns + options.sleep_ns) * (1 + hogs);
         let limit_ns = 2 * options.runtime_s * SECOND_NS + 60 * SECOND_NS + rounds_ns;
         let finish = move |end: &End<'_>| findings(&counts.borrow(), end);

@@ -1,20 +1,20 @@
 //! Kernel threads and daemons that run on an idle machine.
 //!
 //! The machines of published measurements ran a whole system next to the measured programs. This is
-//! a model of it in the form of a table (`THREADS`): threads that wake up, how often, and for how
-//! long. They are those of a server of 2006 to 2010 under 2.6.18 or 2.6.32 (CentOS 5 and 6), and
-//! the additional ones of a desktop on a notebook.
+//! a model of such a system in the form of a table (`THREADS`) of the threads that wake up, how
+//! often they wake, and for how long. It models a server of 2006 to 2010 under 2.6.18 or 2.6.32
+//! (CentOS 5 and 6), and the additional threads of a desktop on a notebook.
 //!
-//! Where a source is named, periods are defaults stated in documentation. The selection of threads,
-//! and the other periods, are from recollection of such systems. All lengths are **assumed**: they
+//! Where a source is named, periods are defaults stated in documentation. The selection of threads
+//! and the other periods are from recollection of such systems. All lengths are **assumed**: they
 //! were not measured on the machines in question. `docs/benchmarks` shows the table to readers.
 //!
 //! Each thread wakes at every multiple of its period, shifted by a phase that is drawn once, and
 //! computes for half to three halves of its length, drawn each time. All draws depend on the seed.
 //!
-//! Left out: `ksoftirqd/N` and `kswapd` (they wake only under load of the network, or of memory),
+//! Left out: `ksoftirqd/N` and `kswapd` (they wake only under network or memory load),
 //! `migration/N` (the schedulers move tasks themselves), `syslogd` and `klogd` (there are no log
-//! messages), interrupts of devices.
+//! messages), and device interrupts.
 
 use crate::benchmark::Conditions;
 use crate::parameter::{Parameter, Values};
@@ -87,7 +87,7 @@ pub(crate) fn is_on(values: &Values) -> bool {
     values.word("noise") != "none"
 }
 
-/// Returns the policies of its threads besides SCHED_OTHER.
+/// Returns the policies of its threads other than SCHED_OTHER.
 pub(crate) fn policies(values: &Values) -> Vec<Policy> {
     if is_on(values) { vec![Policy::Other, Policy::Fifo] } else { vec![Policy::Other] }
 }

@@ -2,7 +2,7 @@
 //!
 //! Each of N client threads has a server thread and waits for its answer, statement after
 //! statement, without think time. A server thread spends the middle twentieth of each statement in
-//! one mutex of the whole server, for which it spins before it blocks; changed rows stay locked
+//! one mutex of the whole server, for which it spins before it blocks. Changed rows stay locked
 //! until COMMIT. Times of statements include the calls on their sockets.
 
 use crate::benchmark::{Benchmark, Conditions, Figure, Findings, Prepared, Table};
@@ -15,7 +15,7 @@ use schedlab_workload::programs::{
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Oltp;
 
 const PARAMETERS: &[Parameter] = &[

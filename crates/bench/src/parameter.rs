@@ -1,7 +1,7 @@
 //! Parameters of a benchmark: [`Parameter`], and their values: [`Values`].
 //!
 //! A list is allowed wherever a number is: `50,100`, or `25..200:25` for 25, 50, ... 200. Each
-//! value then is a run of its own.
+//! value is then a separate run.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -84,7 +84,7 @@ impl fmt::Display for Value {
 pub struct BadValue {
     /// Name of the parameter.
     pub parameter: String,
-    /// What is wrong, and what would be right.
+    /// Description of the error, and what would be right.
     pub message: String,
 }
 
@@ -293,7 +293,7 @@ impl Values {
     /// Returns the defaults.
     ///
     /// # Panics
-    /// If the default of a parameter is not allowed; a test checks that all are.
+    /// If the default of a parameter is not allowed. A test checks that all are.
     pub fn defaults(parameters: &[Parameter]) -> Values {
         let default = |parameter: &Parameter| match parameter.read_one(parameter.default) {
             Ok(value) => (parameter.name.clone(), value),

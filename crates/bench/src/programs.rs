@@ -29,8 +29,9 @@ pub(crate) fn hog() -> impl Program + 'static {
     |_: &mut Context<'_>| Step::Run(u64::MAX)
 }
 
-/// Repeatedly sleeps for an exponential draw with this mean, and then computes for `run_ns`.
-/// Records the time from the end of each sleep to the end of the computation.
+/// Returns an editor. It repeatedly sleeps for an exponential draw with this mean, and then
+/// computes for `run_ns`. It records the time from the end of each sleep to the end of the
+/// computation.
 pub(crate) fn editor(
     sleep_mean_ns: u64,
     run_ns: u64,

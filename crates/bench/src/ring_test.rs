@@ -1,4 +1,4 @@
-//! ring-test: a token in a ring of processes connected by pipes, as fast as possible.
+//! ring-test: processes in a ring, connected by pipes, pass a token as fast as possible.
 //!
 //! It shows the cost of wakeups. All processes appear interactive, because each sleeps nearly all
 //! the time.
@@ -10,14 +10,14 @@ use schedlab_workload::programs::{ChannelId, Context, Kernel, Program, Spawn, St
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct RingTest;
 
-/// Bytes of the token.
+/// Size of the token, bytes.
 const TOKEN_BYTES: u32 = 4;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::whole("tasks", (1, 100_000), "10", "processes of the ring").positional(),
+    Parameter::whole("tasks", (1, 100_000), "10", "processes in the ring").positional(),
     units::seconds("5"),
     units::hogs("0"),
 ];
@@ -55,7 +55,7 @@ impl Benchmark for RingTest {
     }
 }
 
-/// Passes the token on; the first process begins with it.
+/// Passes the token on. The first process starts with it.
 fn process(
     first: bool,
     from: ChannelId,

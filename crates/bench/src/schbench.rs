@@ -1,13 +1,14 @@
 //! schbench: wakeup and request latencies of a server's threads (Chris Mason; as of 2024).
 //!
-//! A message thread wakes its workers in one sweep. A worker then sleeps briefly, as for its
+//! A message thread wakes its workers in one sweep. A worker then sleeps briefly, as if for its
 //! network or disk, and multiplies matrices under a lock of its CPU. Preemption of a message thread
 //! within its sweep therefore shows as wakeup latency. Preemption of a worker within its work makes
 //! other workers on its CPU spin, and shows as request latency.
 //!
 //! * **Requests per second** (`--rps`): instead, the message thread hands out the given number of
 //!   requests per second, as fast as it can, and sleeps for the rest of the second.
-//! * **Pipe** (`--pipe`): no work; transfers between message thread and workers are counted.
+//! * **Pipe** (`--pipe`): there is no work. Transfers between message thread and workers are
+//!   counted.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -22,7 +23,7 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Schbench;
 
 /// Time of 5 multiplications of 104 x 104 matrices, ns.
@@ -33,7 +34,7 @@ const REFERENCE_OPERATIONS: u64 = 5 * 104 * 104 * 104;
 const PENDING_MAX: usize = 128;
 /// Pause after skipping a worker, ns.
 const PASSED_OVER_NS: u64 = 100 * US_NS;
-/// Maximum number of tries of a spinning worker that are made at once; at first they are made one
+/// Maximum number of tries of a spinning worker that are made at once. At first they are made one
 /// by one. The number limits how late the worker sees that the lock is free.
 const TRIES_AT_ONCE_MAX: u64 = 100;
 
@@ -502,9 +503,9 @@ fn worker(
     }
 }
 
-/// Percentiles of latencies that are printed, in thousandths; the 99th is marked.
+/// Percentiles of latencies that are printed, in thousandths. The 99th is marked.
 const LATENCIES: [u64; 4] = [500, 900, 990, 999];
-/// Percentiles of requests per second that are printed; the 50th is marked.
+/// Percentiles of requests per second that are printed. The 50th is marked.
 const RATES: [u64; 3] = [200, 500, 900];
 
 fn findings(options: &Options, measured: &Measured, end: &End<'_>) -> Findings {

@@ -1,7 +1,7 @@
 //! Small mixes of tasks, each answering one question.
 //!
-//! * [`Editor`]: how soon does an interactive task respond beside endless loops?
-//! * [`PeriodicMix`]: does a periodic task keep its pace beside endless loops?
+//! * [`Editor`]: how soon does an interactive task respond alongside endless loops?
+//! * [`PeriodicMix`]: does a periodic task keep its pace alongside endless loops?
 //! * [`NiceLadder`]: how is the CPU divided by nice value?
 //! * [`ForkStorm`]: how soon are short tasks done that are forked continually?
 
@@ -27,7 +27,7 @@ fn findings(figures: Vec<Figure>) -> Findings {
     Findings::new(figures.iter().map(line).collect(), figures)
 }
 
-/// Interactive task beside endless loops.
+/// Interactive task alongside endless loops.
 pub struct Editor;
 
 impl Benchmark for Editor {
@@ -77,7 +77,7 @@ impl Benchmark for Editor {
     }
 }
 
-/// Periodic task beside endless loops.
+/// Periodic task alongside endless loops.
 pub struct PeriodicMix;
 
 impl Benchmark for PeriodicMix {

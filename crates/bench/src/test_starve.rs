@@ -8,7 +8,7 @@ use crate::parameter::{BadValue, Parameter, Values};
 use crate::units::{self, SECOND_NS, US_NS};
 use schedlab_workload::programs::{Context, Kernel, Spawn, Step};
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct TestStarve;
 
 /// CPU time of a round of the sleeper's loop, ns.

@@ -1,10 +1,10 @@
 //! thud: processes that sleep until they count as interactive, and then burn until they no longer
 //! do.
 //!
-//! The listing is lost; this follows descriptions from 2003: all sleep for 6 s together, then each
-//! burns 3 s of CPU time, and so on. Under the O(1) scheduler a burst begins at the best dynamic
-//! priority and goes back into the active array, so all others stand still until the credit is used
-//! up.
+//! The listing is lost. This program follows descriptions from 2003: all processes sleep for 6 s
+//! together, then each burns 3 s of CPU time, and so on. Under the O(1) scheduler a burst begins at
+//! the best dynamic priority and goes back into the active array, so all others stand still until
+//! the credit is used up.
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -12,7 +12,7 @@ use crate::units::{self, MS_NS, SECOND_NS};
 use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::fmt::Write;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Thud;
 
 const PARAMETERS: &[Parameter] = &[

@@ -1,4 +1,4 @@
-//! Items that several benchmarks need: concurrent loops, and measures of evenness.
+//! Items shared by several benchmarks: concurrent loops, and measures of evenness.
 
 use crate::benchmark::End;
 use crate::parameter::Parameter;
@@ -22,7 +22,7 @@ pub(crate) const fn hogs(default: &'static str) -> Parameter {
         "hogs",
         (0, 100_000),
         default,
-        "concurrent endless loops (the real program is started beside them)",
+        "concurrent endless loops (the real program is started alongside them)",
     )
 }
 

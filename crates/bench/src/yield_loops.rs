@@ -1,5 +1,5 @@
-//! yield: tasks that call `sched_yield` in a loop: switches per second, as in the announcement of
-//! the O(1) scheduler (2002).
+//! yield: the switches per second of tasks that call `sched_yield` in a loop, as in the
+//! announcement of the O(1) scheduler (2002).
 
 use crate::benchmark::{Benchmark, Conditions, End, Figure, Findings, Prepared};
 use crate::parameter::{BadValue, Parameter, Values};
@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct YieldLoops;
 
 const PARAMETERS: &[Parameter] = &[

@@ -173,8 +173,8 @@ pub struct RunArgs {
     /// main]
     #[arg(short, long = "scheduler", value_name = "NAME,...", value_delimiter = ',')]
     pub schedulers: Vec<String>,
-    /// Number of CPUs; with --machine, use only the first N of the machine [default: as many as the
-    /// workload's `cpus` name, at least 1; with --machine, all]
+    /// Number of CPUs; with --machine, use only the first N of the machine [default: the number
+    /// that the workload's `cpus` name, at least 1; with --machine, all]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Option<u32>,
     /// Machine, with its hardware threads, caches, packages and nodes: a preset (`schedlab list
@@ -248,16 +248,16 @@ pub struct RunArgs {
     /// Seed of a random order of simultaneous events, instead of a fixed order
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Number of runs of each column, with consecutive seeds from --seed [default: 1] on: the table
-    /// shows median, minimum and maximum. Each seed also delays the start of each task by up to a
-    /// tick
+    /// Number of runs of each column, with consecutive seeds that begin with --seed, or else with
+    /// 1; the table shows median, minimum and maximum. Each seed also delays the start of each task
+    /// by up to a tick
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub repeat: Option<u64>,
     /// Show how each figure differs from an earlier run: a file written by --format json
     #[arg(long, value_name = "FILE.json", conflicts_with = "plan_out")]
     pub baseline: Option<PathBuf>,
     /// Columns to show, in this order: cfs, cfs@2.6.24, cfs:NAME=VALUE, or NAME=VALUE alone; `all`
-    /// also shows those that do not fit next to each other
+    /// also shows those that do not fit side by side
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
     pub columns: Vec<String>,
     /// Figures to show, in this order: ids (`docs/metrics.md`) or titles
@@ -269,7 +269,7 @@ pub struct RunArgs {
     /// File for the output, written completely or not at all; only an earlier result is overwritten
     #[arg(short, long, value_name = "FILE", conflicts_with = "plan_out")]
     pub output: Option<PathBuf>,
-    /// Show every task, too
+    /// Also show every task
     #[arg(short, long)]
     pub tasks: bool,
     /// Write rt-app's own logs, one file per thread, into a directory for each scheduler below this
@@ -299,7 +299,7 @@ pub struct RunArgs {
     pub scx: ScxOptions,
 }
 
-/// Run random machines and workloads under every invariant
+/// Run random machines and workloads, and check every invariant
 ///
 /// Each seed makes a random world for each scheduler: a machine of random size and HZ, tunables,
 /// and a workload of hogs, sleepers, and tasks that wake each other, meet at barriers, fork, and
@@ -384,6 +384,7 @@ Examples:
   schedlab list cfs                                one, in all its releases, with its tunables
   schedlab list --format json                      for programs
   schedlab list --machines                         the available machines
+  schedlab list --kernels                          kernels of distributions, for --scheduler
   schedlab list cfs --machine z800-2x6             its scheduling domains on one machine")]
 pub struct ListArgs {
     /// Schedulers to show, e.g. o_1 or cfs@2.6.24 [default: all]
@@ -395,6 +396,10 @@ pub struct ListArgs {
     /// Show the machines that come with the program instead
     #[arg(long, conflicts_with_all = ["schedulers", "machine", "format"])]
     pub machines: bool,
+    /// Show the kernels of distributions that --scheduler accepts instead, with the scheduler,
+    /// HZ and preemption model of each, and what is not known about it
+    #[arg(long, conflicts_with_all = ["schedulers", "machine", "format", "machines"])]
+    pub kernels: bool,
     /// Show the scheduling domains that the schedulers build on this machine instead: a preset,
     /// flat-N, or a file
     #[arg(short, long, value_name = "NAME|FILE", conflicts_with = "format")]
@@ -403,11 +408,12 @@ pub struct ListArgs {
 
 /// Run published experiments again and judge them
 ///
-/// Each experiment of the project's source documents is a file in `papers/`, which states what to
-/// run, what to measure, and which results are demanded. The output shows the published result, the
-/// result here, and the verdict. A `hard` demand follows from the scheduler's rules; a `soft` one
-/// should be met with sensible costs. Each experiment runs under a sample of the conditions that
-/// its document leaves open, and its median must be right. Nothing is adjusted to pass.
+/// Each experiment of the project's source documents is a file, which states what to run, what to
+/// measure, and which results are demanded (`--from` takes a directory of your own files). The
+/// output shows the published result, the result here, and the verdict. A `hard` demand follows
+/// from the scheduler's rules; a `soft` one should be met with sensible costs. Each experiment runs
+/// under a sample of the conditions that its document leaves open, and its median must be right.
+/// No result is adjusted so that a demand is met.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -451,8 +457,6 @@ pub struct PapersArgs {
 Examples:
   schedlab explain-metric                          all of them, a line each
   schedlab explain-metric fairness lag p99         a row, by its title in the table
-  schedlab trace info perf.data                    contents of a recorded trace
-  schedlab record -- make -j4                      record this machine's schedule
   schedlab explain-metric slowdown                 by its id in CSV; totals.jobs: by its JSON field
 
 Exit status: 0 it was explained; 2 there is no such metric (the nearest names are shown).")]
@@ -488,14 +492,16 @@ pub struct NewSchedulerArgs {
 ///
 /// A file names the machine, the costs to fit with their bounds, and the measurements: benchmark,
 /// scheduler, figure and measured value. The command searches for the costs with which the
-/// simulation comes nearest to the measurements, by ratios. In the file that it writes, each fitted
-/// number states which measurements it was fitted to: those measurements are no longer evidence for
-/// the model. Others can be held out, and are compared.
+/// simulation comes nearest to the measurements, compared as ratios. In the file that it writes,
+/// each fitted number states which measurements it was fitted to: those measurements are no longer
+/// evidence for the model. Other measurements can be held out, and are then compared with the
+/// simulation.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   schedlab calibrate crates/papers/experiments/calibration/pentium3-1000x1.toml
-  schedlab calibrate mine.toml --write mine.json then: schedlab bench hackbench --machine mine.json
+  schedlab calibrate mine.toml --write mine.json
+  schedlab bench hackbench --machine mine.json
 
 `docs/calibration.md` describes the file.
 

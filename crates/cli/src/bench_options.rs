@@ -103,8 +103,8 @@ pub struct Common {
         value_name = "stop|fallback"
     )]
     pub scx_on_error: Option<OnError>,
-    /// Time during which a CPU whose task can continue does not see tasks that another CPU has put
-    /// back, ns
+    /// Time in ns for which a CPU whose task could continue ignores tasks that another CPU has put
+    /// back; the CPUs of a kernel act on the same tick in no fixed order
     #[arg(id = "lab-scx-put-back", long = "scx-put-back", value_name = "NS")]
     pub scx_put_back: Option<u64>,
     /// Cost of a BPF instruction, ns (same as --cost scx.insn=NS)
@@ -125,7 +125,7 @@ pub struct Common {
     /// Draw the curve of a sweep into a file, as SVG or PNG
     #[arg(id = "lab-plot", long = "plot", value_name = "FILE.svg|png")]
     pub plot: Option<PathBuf>,
-    /// Write a page for a browser, too: all figures as curves and tables, and one run of each
+    /// Also write a page for a browser: all figures as curves and tables, and one run of each
     /// scheduler with its timeline, in one file that needs no network (docs/report.md)
     #[arg(id = "lab-report", long = "report", value_name = "FILE.html")]
     pub report: Option<PathBuf>,
@@ -236,7 +236,7 @@ pub fn options_of(benchmark: &'static dyn Benchmark, command: Command) -> Comman
     command
 }
 
-/// Placeholder for a value in the help.
+/// Returns the placeholder for a value in the help.
 fn value_name(parameter: &Parameter) -> &'static str {
     match parameter.kind {
         Kind::Whole { .. } => "N,...",

@@ -11,8 +11,9 @@ use std::path::PathBuf;
 ///
 /// Each FILE was written by `schedlab host --out` (`live-schedule/1`). Its workload runs under the
 /// scheduler of that kernel's release, on a machine with costs, late timers and the load of other
-/// processes, several times over phases of the tick. Every figure of every task is shown next to
-/// the measured one, with a verdict that takes the variation between the real runs into account.
+/// processes, several times, at different phases of the tick. Every figure of every task is shown
+/// next to the measured one, with a verdict that takes the variation between the real runs into
+/// account.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 docs/live.md explains the figures, and how accurate the model is.
@@ -110,12 +111,12 @@ pub enum NoiseOption {
 /// Output format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum CompareFormat {
-    /// For people.
+    /// Table, for people.
     Table,
-    /// For programs.
+    /// JSON, for programs.
     Json,
     /// Every figure, on a line each.
     Csv,
-    /// For documents.
+    /// Markdown, for documents.
     Markdown,
 }

@@ -10,22 +10,22 @@ use std::path::PathBuf;
 /// Explain why a scheduler did what it did
 ///
 /// The run is repeated and examined: which tasks could have been picked at a moment, with what
-/// keys, by which rule one was picked, and what the others lacked; why a task waits; where a wakeup
-/// went; and what made the longest waits so long.
+/// keys, by which rule one was picked, and why the others were not; why a task waits; where a
+/// wakeup went; and what made the longest waits so long.
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("what").required(true).args(["at", "wakeup", "worst"]))]
 #[command(after_help = "\
-Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Events at the
-moment itself have happened.
+Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Events at that
+very moment have already happened.
 
 Examples:
   schedlab explain examples/desktop.json --scheduler cfs --at 0.5s
-  schedlab explain examples/desktop.json --scheduler o_n --at 500ms --task make-1
+  schedlab explain examples/desktop.json --scheduler o_n --at 500ms --task cc-1
   schedlab explain examples/server.json --cpus 4 --scheduler eevdf --wakeup 100
   schedlab explain examples/desktop.json --scheduler eevdf --worst 3
   schedlab explain examples/desktop.json --scheduler cfs --worst 1 --task video-0
 
-A plan (`schedlab run ... --plan-out plan.json`) can be explained, too; then --scheduler is one of
+A plan (`schedlab run ... --plan-out plan.json`) can also be explained; then --scheduler is one of
 its schedulers.")]
 pub struct ExplainArgs {
     /// Arguments given on the command line.

@@ -101,7 +101,7 @@ fn is_written_in_place(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|what| !what.is_file())
 }
 
-/// Name of a file until it is complete.
+/// Returns the name of a file until it is complete.
 fn temporary_name(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));
@@ -170,6 +170,34 @@ pub fn check_replaceable(
         "{option}: {} exists and is not {what}, so it is not overwritten; name another file",
         path.display()
     ))
+}
+
+/// Checks that `option` does not name the file `input`, which is read, under any name.
+///
+/// # Errors
+/// It does.
+pub fn check_other(path: &Path, option: &str, input: &Path) -> Result<(), String> {
+    if is_same_file(path, input) {
+        return Err(format!(
+            "{option}: {} is the input, so it is not overwritten; name another file",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Whether two paths lead to the same existing file.
+#[cfg(unix)]
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |path: &Path| path.metadata().ok().map(|there| (there.dev(), there.ino()));
+    id(a).is_some() && id(a) == id(b)
+}
+
+#[cfg(not(unix))]
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    let id = |path: &Path| path.canonicalize().ok();
+    id(a).is_some() && id(a) == id(b)
 }
 
 /// Writes a file under a temporary name first, so that the file is complete or, as before,

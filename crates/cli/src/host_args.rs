@@ -15,14 +15,14 @@ use std::path::PathBuf;
 /// remedy.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-docs/live.md explains the figures and the rights that they need: most need none.
+docs/live.md explains the figures and the privileges that they need: most need none.
 
 Examples:
   schedlab host --probe                                permissions of this user on this kernel
   schedlab host examples/desktop.json --dry-run        settings that would be made
   schedlab host examples/desktop.json --runs 3 --out desktop-here.json
   schedlab host hogs.json --cpus 0 --duration 2        all on one CPU: the least noise
-  schedlab host examples/realtime-mix.json --leave-out without tasks that need more rights
+  schedlab host examples/realtime-mix.json --leave-out without tasks that need more privileges
   schedlab host --measure --out here.json              costs of this machine, for the simulator
   schedlab run examples/desktop.json --machine here.json
 
@@ -123,15 +123,15 @@ pub enum TraceOption {
     Own,
     /// Switches of all threads on the CPUs of the placement, in a separate run.
     All,
-    /// Nothing.
+    /// No switches.
     None,
 }
 
 /// Output format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum HostFormat {
-    /// For people.
+    /// Table, for people.
     Table,
-    /// For programs.
+    /// JSON, for programs.
     Json,
 }

@@ -57,7 +57,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use terminal::Output;
 
-/// Command line of the program, from which man pages are made.
+/// Returns the command line of the program, from which man pages are made.
 #[cfg(feature = "man")]
 pub fn command() -> clap::Command {
     <Cli as clap::CommandFactory>::command()
@@ -86,13 +86,13 @@ impl From<String> for Failure {
 /// Outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Status {
-    /// Success.
+    /// The command succeeded.
     Good,
-    /// Completed, but with a negative result.
+    /// The command completed with a negative result.
     Bad,
     /// Part of the request could not be carried out.
     Error,
-    /// Measured, but other processes had too much of the machine.
+    /// The workload was measured, but other processes had too much of the machine.
     #[cfg(all(feature = "host", target_os = "linux"))]
     TooNoisy,
 }

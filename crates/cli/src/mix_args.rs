@@ -162,7 +162,7 @@ fn words(line: &str) -> Result<Words, String> {
     Ok(Words { words, comment_at })
 }
 
-/// Message for an unknown benchmark, with the known ones.
+/// Returns the message for an unknown benchmark, with the known ones.
 fn unknown(name: &str) -> String {
     let names = || ALL.iter().map(|benchmark| benchmark.name());
     let close = close_names(name, names());

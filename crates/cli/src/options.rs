@@ -16,9 +16,9 @@ pub enum OnOff {
 /// When output is coloured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless `NO_COLOR` is set.
+    /// Colour on a terminal, unless `NO_COLOR` is set.
     Auto,
-    /// Always, in files and pipes too.
+    /// Colour always, also in files and pipes.
     Always,
     /// Never.
     Never,
@@ -27,20 +27,20 @@ pub enum Color {
 /// Output format of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ListFormat {
-    /// For people.
+    /// Table, for people.
     Table,
-    /// For programs.
+    /// JSON, for programs.
     Json,
 }
 
 /// Output format of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum RunFormat {
-    /// For people.
+    /// Table, for people.
     Table,
     /// For programs: all measurements, with the task that ran on each CPU at each time.
     Json,
-    /// For spreadsheets.
+    /// CSV, for spreadsheets.
     Csv,
 }
 

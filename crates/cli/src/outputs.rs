@@ -22,6 +22,7 @@ use schedlab_trace::{Header, Recorder, TableForm, Tables, TraceFormat, TraceWrit
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Files that a run writes as it proceeds.
 #[derive(Args, Clone, Debug, Default)]
@@ -115,6 +116,8 @@ type Sinks = (Option<TraceWriter>, (Option<Tables>, Option<Counters>));
 /// Observers and files of one run.
 struct RunOutputs {
     recorder: Recorder<Sinks>,
+    /// File of the trace, and directory of the tables, for messages.
+    names: [PathBuf; 2],
     /// Follows the ideal machine, if lags are recorded.
     fluid: Option<Fairness>,
 }
@@ -149,6 +152,8 @@ pub struct Outputs {
     /// Files of each scheduler, until its run takes them.
     runs: Vec<Mutex<Option<RunFiles>>>,
     stops_ns: Vec<u64>,
+    /// Whether a file could not be written.
+    failed: AtomicBool,
 }
 
 struct RunFiles {
@@ -178,7 +183,13 @@ impl Outputs {
         let mut stops_ns = args.snapshot.clone();
         stops_ns.sort_unstable();
         stops_ns.dedup();
-        Ok(Some(Outputs { interrupts: Interrupts::listen()?, runs, stops_ns }))
+        let failed = AtomicBool::new(false);
+        Ok(Some(Outputs { interrupts: Interrupts::listen()?, runs, stops_ns, failed }))
+    }
+
+    /// Whether a file of a run could not be written. The reason has been reported.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
     }
 
     fn run_all(
@@ -225,6 +236,7 @@ impl Outputs {
             return (prepared.session(contender).and_then(Session::finish), vec![]);
         };
         let mut complaints = vec![];
+        let mut errors = vec![];
         let mut stops = 0;
         let close = |filled: RunOutputs| close(filled).map_err(|message| vec![message]);
         let observer = Shared::new(self.interrupts.watch(filled, close));
@@ -239,7 +251,7 @@ impl Outputs {
                     let view = session.snapshot();
                     let view = crate::snapshots::view(contender, prepared, *kernel, &view);
                     let written = directory.write(&view, counters);
-                    complaints.extend(written.err().map(|error| format!("--snapshot: {error}")));
+                    errors.extend(written.err().map(|error| format!("--snapshot: {error}")));
                 }
                 true
             })?;
@@ -247,7 +259,11 @@ impl Outputs {
         });
         match ran {
             Ok(run) => {
-                complaints.extend(observer.borrow_mut().close().err().into_iter().flatten());
+                errors.extend(observer.borrow_mut().close().err().into_iter().flatten());
+                if !errors.is_empty() {
+                    self.failed.store(true, Ordering::Relaxed);
+                    complaints.append(&mut errors);
+                }
                 for at_ns in self.stops_ns.iter().skip(stops) {
                     let at_s = *at_ns as f64 / 1e9;
                     complaints.push(format!(
@@ -283,6 +299,9 @@ fn one_run(
     let tables = match &args.save {
         None => None,
         Some(directory) => {
+            for file in Tables::files(&below(directory), args.save_format.into()) {
+                check_table(&file)?;
+            }
             let groups = crate::snapshots::group_paths(prepared, contender);
             let tables = Tables::new(&below(directory), args.save_format.into(), groups);
             Some(tables.map_err(|message| format!("--save: {message}"))?)
@@ -304,7 +323,12 @@ fn one_run(
     let counters = snapshots.is_some().then(|| Counters::new(header.cpus));
     let recorder = Recorder::new(header.cpus, (trace, (tables, counters)));
     let fluid = if args.trace_lag { prepared.fairness(contender) } else { None };
-    let filled = RunOutputs { recorder, fluid };
+    let trace = args.trace.as_deref().map(|path| match number {
+        0 => path.to_path_buf(),
+        _ => with_name(path, &name),
+    });
+    let names = [trace.unwrap_or_default(), args.save.as_deref().map(below).unwrap_or_default()];
+    let filled = RunOutputs { recorder, names, fluid };
     Ok(RunFiles { filled, snapshots })
 }
 
@@ -322,7 +346,7 @@ pub fn run_all(
     }
 }
 
-/// Name of a scheduler in file names.
+/// Returns the name of a scheduler in file names.
 fn file_name(contender: &Contender) -> String {
     let harmless = |letter: char| match letter {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '@' | '.' | '-' | '_' | '=' | ',' => letter,
@@ -360,14 +384,35 @@ fn begin_trace(args: &OutputArgs, path: &Path, header: &Header) -> Result<TraceW
     Ok(writer.map_err(|error| format!("--trace: {shown}: cannot be written: {error}"))?)
 }
 
+/// Checks that a table replaces only an earlier one: a file of tables in the same form.
+fn check_table(path: &Path) -> Result<(), Failure> {
+    let is_ours = |head: &str| {
+        let first = head.lines().next().unwrap_or_default();
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        Tables::head_of(stem).is_some_and(|ours| first == ours)
+            || head.starts_with("ARROW1")
+            || head.starts_with("PAR1")
+    };
+    let old = path.metadata().is_ok_and(|there| there.is_file() && there.len() > 0);
+    if !old || files::begins(path, is_ours) {
+        return Ok(());
+    }
+    Err(Failure::Message(format!(
+        "--save: {} exists and is not a table of `schedlab run`, so it is not overwritten; name \
+         another directory",
+        path.display()
+    )))
+}
+
 /// Finishes the files of a run and moves them into place.
 fn close(filled: RunOutputs) -> Result<(), String> {
+    let [trace_name, tables_name] = filled.names.map(|path| path.display().to_string());
     let (trace, (tables, _)) = filled.recorder.into_sink();
     let trace = trace.map_or(Ok(()), |trace| {
-        trace.close().map_err(|error| format!("--trace: cannot be written: {error}"))
+        trace.close().map_err(|error| format!("--trace: {trace_name}: cannot be written: {error}"))
     });
     let tables = tables.map_or(Ok(()), |tables| {
-        tables.close().map_err(|error| format!("--save: cannot be written: {error}"))
+        tables.close().map_err(|error| format!("--save: {tables_name}: cannot be written: {error}"))
     });
     trace.and(tables)
 }

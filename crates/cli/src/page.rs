@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 /// Options `--report`, `--plot` and `--open`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PageArgs {
-    /// Write the report as a page for a browser, too: the comparison, an interactive timeline,
+    /// Also write the report as a page for a browser: the comparison, an interactive timeline,
     /// charts over time, and the longest waits, in one file that needs no network (docs/report.md)
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,

@@ -26,10 +26,10 @@ pub struct TimehistArgs {
     /// Show the slices, followed by the summary
     #[arg(short = 'S', long, conflicts_with = "summary")]
     pub with_summary: bool,
-    /// Show wakeups, too
+    /// Also show wakeups
     #[arg(short, long)]
     pub wakeups: bool,
-    /// Show migrations, too
+    /// Also show migrations
     #[arg(short = 'M', long)]
     pub migrations: bool,
     /// Show which task runs next
@@ -67,7 +67,7 @@ fn cpu_list(text: &str) -> Result<Cpus, String> {
 /// Show how long tasks waited for a CPU, as `perf sched latency` does
 ///
 /// Prints a row for all tasks of a name: time on CPUs, number of switches to them, and the delays
-/// from a wakeup, or from an involuntary switch, until running: mean, maximum, and when the maximum
+/// between a wakeup or an involuntary switch and the next run: mean, maximum, and when the maximum
 /// occurred.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -141,9 +141,9 @@ pub struct MapArgs {
 
 /// Show which tasks ran, and which queued, while a task was runnable and waited
 ///
-/// Adds up the waits of a task, or of all tasks of a name: which tasks ran meanwhile on the CPU in
-/// whose runqueue it waited, for how long and in how many of the waits; which tasks waited in the
-/// same runqueue; and which ran on other CPUs.
+/// Adds up the waits of a task, or of all tasks of a name: which tasks ran in the meantime on the
+/// CPU in whose runqueue it waited, for how long and in how many of the waits; which tasks waited
+/// in the same runqueue; and which ran on other CPUs.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -152,7 +152,8 @@ Examples:
 pub struct AntagonistsArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Waiting task: a name (of all its instances), or a number as `timehist` shows it
+    /// Waiting task: a name (which stands for all of its instances), or a number as `timehist`
+    /// shows it
     #[arg(short, long, value_name = "TASK")]
     pub task: String,
 }

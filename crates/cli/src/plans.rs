@@ -52,7 +52,7 @@ pub fn write_plan(path: &Path, plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Message for an option that contradicts a plan.
+/// Returns the message for an option that contradicts a plan.
 pub fn contradiction(file: &str, option: &str) -> String {
     format!(
         "{file} is a plan, which describes the whole run: --{option} cannot change it; leave it \

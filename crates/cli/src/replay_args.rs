@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 /// Replay a recorded trace: what would the same work have done under another scheduler?
 ///
-/// The computation of each task, and what its sleeps waited for, are inferred from the trace. The
-/// result runs under the scheduler that was recorded, which shows how far the inference can be
+/// The computation of each task, and what its sleeps waited for, are inferred from the trace. This
+/// work runs under the scheduler that was recorded, which shows how far the inference can be
 /// trusted, and under the others. Each runs several times with all work slightly longer or shorter:
 /// the output shows the median and the range.
 #[derive(Args, Debug)]
@@ -104,7 +104,7 @@ pub struct ReplayArgs {
     /// Leave out the tasks' names in that file
     #[arg(long, requires = "write")]
     pub anonymize: bool,
-    /// Write the answer as JSON into this file, too
+    /// Also write the answer as JSON into this file
     #[arg(long, value_name = "FILE.json")]
     pub json: Option<PathBuf>,
     /// Page of the recorded and the alternative schedules, and their charts.
@@ -145,17 +145,17 @@ pub enum BeginOption {
 /// Meaning of arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ArrivalsOption {
-    /// At the recorded times.
+    /// Interrupts wake tasks at the recorded times.
     Open,
-    /// After the recorded duration of the sleep.
+    /// Interrupts wake tasks after the recorded duration of the sleep.
     Closed,
 }
 
 /// Output format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ReplayFormat {
-    /// For people.
+    /// Table, for people.
     Table,
-    /// For programs.
+    /// JSON, for programs.
     Json,
 }

@@ -49,8 +49,8 @@ pub struct ScxOptions {
     /// Reaction to the end of a policy: stop the run, or continue first come, first served
     #[arg(long, value_enum, value_name = "stop|fallback", help_heading = HEADING)]
     pub scx_on_error: Option<OnError>,
-    /// Time during which a CPU whose task can continue does not see tasks that another CPU has put
-    /// back, ns: CPUs of a kernel act at the same tick, in no fixed order [default: 0]
+    /// Time in ns for which a CPU whose task could continue ignores tasks that another CPU has put
+    /// back; the CPUs of a kernel act on the same tick in no fixed order [default: 0]
     #[arg(long, value_name = "NS", help_heading = HEADING)]
     pub scx_put_back: Option<u64>,
     /// Cost of a BPF instruction, ns (same as --cost scx.insn=NS; others: scx.helper, scx.kfunc

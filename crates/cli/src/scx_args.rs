@@ -151,7 +151,7 @@ pub struct ScxTwinArgs {
 ///
 /// The scheduler receives the events of the log at their times: tasks that start, wake, sleep,
 /// yield, end or change their nice value, and ticks. Where the policy decided which task runs next
-/// on a CPU, or whether a CPU must look for another task, the scheduler decides, too. Where the
+/// on a CPU, or whether a CPU must look for another task, the scheduler also decides. Where the
 /// decisions differ, the difference is shown with the last records; then the scheduler is forced to
 /// follow the policy, and the replay continues.
 ///
@@ -187,9 +187,9 @@ pub struct ScxReplayArgs {
 /// Output format of a policy's log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ScxLogFormat {
-    /// For people.
+    /// Table, for people.
     Table,
-    /// For programs.
+    /// CSV, for programs.
     Csv,
     /// Decisions, as a policy with the setting log_decisions writes them; input of scx replay.
     #[cfg(feature = "twins")]
@@ -199,8 +199,8 @@ pub enum ScxLogFormat {
 /// Output format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ScxFormat {
-    /// For people.
+    /// Table, for people.
     Table,
-    /// For programs.
+    /// CSV, for programs.
     Csv,
 }

@@ -8,7 +8,7 @@ use schedlab_machine::TaskState;
 use schedlab_trace::procfs::{self, CpuView, Entity, Kernel, TaskView, View};
 use schedlab_trace::recorder::{pid, prio};
 
-/// Kernel whose formats a release uses; `None`: it is not a release of Linux.
+/// Returns the kernel whose formats a release uses; `None`: it is not a release of Linux.
 pub fn kernel(contender: &Contender) -> Option<Kernel> {
     let choice = &contender.choice;
     let is_linux = choice.entry.origin == Origin::Linux;
@@ -16,7 +16,7 @@ pub fn kernel(contender: &Contender) -> Option<Kernel> {
     procfs::kernel(version).filter(|_| is_linux)
 }
 
-/// Path of each group, by number.
+/// Returns the path of each group, by number.
 pub fn group_paths(prepared: &Prepared, contender: &Contender) -> Vec<String> {
     let experiment = prepared.experiment_of(contender);
     let groups = experiment.map_or(&[][..], |experiment| experiment.groups.groups());

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 /// Place where the runs are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Engine {
-    /// On this machine, by threads of this program.
+    /// Runs on this machine, by threads of this program.
     Threads,
-    /// On a Ray cluster (needs the Python package).
+    /// Runs on a Ray cluster (needs the Python package).
     Ray,
-    /// On a Dask cluster (needs the Python package).
+    /// Runs on a Dask cluster (needs the Python package).
     Dask,
 }
 
@@ -91,7 +91,7 @@ pub struct SweepArgs {
     /// Format of the parts [default: parquet if the program was built with it, else csv]
     #[arg(long, value_enum, value_name = "FORM", requires = "output")]
     pub parts: Option<PartFormat>,
-    /// Write a page for a browser, too: curves, heat maps, Pareto front, all points
+    /// Also write a page for a browser: curves, heat maps, Pareto front, all points
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
     /// Run nothing: check everything, and show the number of runs
@@ -133,7 +133,7 @@ pub struct TuneArgs {
     /// Number of cores to use for simulation [default: all]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
-    /// Write a page for a browser, too
+    /// Also write a page for a browser
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
 }

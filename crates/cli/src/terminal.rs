@@ -24,12 +24,12 @@ pub struct Output {
 }
 
 impl Output {
-    /// Standard output.
+    /// Opens standard output.
     pub fn new() -> Output {
         Output { to: BufWriter::new(Box::new(io::stdout())), terminal: io::stdout().is_terminal() }
     }
 
-    /// A file.
+    /// Returns a file.
     pub fn file(file: File) -> Output {
         Output { to: BufWriter::new(Box::new(file)), terminal: false }
     }
@@ -240,13 +240,13 @@ pub fn set_color(color: Option<Color>) {
     let _ = COLOR.set(color.unwrap_or(Color::Auto));
 }
 
-/// Layout of text on standard output: the terminal's width if there is one, otherwise `COLUMNS`,
-/// otherwise 120 columns.
+/// Returns the layout of text on standard output: the terminal's width if there is one, otherwise
+/// `COLUMNS`, otherwise 120 columns.
 pub fn style() -> Style {
     style_where(io::stdout().is_terminal())
 }
 
-/// Layout of text in a file, without a terminal.
+/// Returns the layout of text in a file, without a terminal.
 pub fn style_of_file() -> Style {
     style_where(false)
 }

@@ -20,8 +20,8 @@ Keys: Space continues or pauses; Right or n is the next decision, Left or b the 
 change the speed, g goes to a time, Tab changes between CPUs and tasks, Up and Down select one,
 Enter or w explains it, ? shows all keys, q ends. See also docs/top.md.
 
-Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Events at the
-moment itself have happened.
+Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Events at that
+very moment have already happened.
 
 Examples:
   schedlab top examples/desktop.json
@@ -29,7 +29,7 @@ Examples:
   schedlab top examples/server.json --cpus 4 -s eevdf --at 500ms
   schedlab top examples/desktop.json -s cfs --at 0.5s --batch        one frame, as text
 
-A plan (`schedlab run ... --plan-out plan.json`) can be watched, too; then --scheduler is one or two
+A plan (`schedlab run ... --plan-out plan.json`) can also be watched; then --scheduler is one or two
 of its schedulers.")]
 pub struct TopArgs {
     /// Arguments given on the command line.

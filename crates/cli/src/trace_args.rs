@@ -52,7 +52,7 @@ pub struct StatsArgs {
     /// Trace
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Show every task, too
+    /// Also show every task
     #[arg(short, long)]
     pub tasks: bool,
     /// Page and charts of the recorded schedule.
@@ -90,7 +90,7 @@ pub struct ConvertArgs {
 Examples:
   sudo schedlab record -- make -j4
   sudo schedlab record --seconds 10 -o desk.data
-  schedlab record --side-only -o desk.data         needs no rights")]
+  schedlab record --side-only -o desk.data         needs no privileges")]
 pub struct RecordArgs {
     /// Trace to write, accompanied by FILE.side.json
     #[arg(short, long, value_name = "FILE", default_value = "schedlab.data")]

@@ -172,7 +172,7 @@ impl Traced {
                     .experiment_of(contender)
                     .map_or(1, |experiment| experiment.config.cpus);
                 let mut sink = make(cpus);
-                // The events of a failed run are shown, too: they show its history.
+                // The events of a failed run are also shown: they show its history.
                 let recorder = Recorder::new(cpus, BorrowedSink(&mut sink));
                 let ran = prepared.session(contender).and_then(|mut session| {
                     session.observe(recorder).name_tasks();

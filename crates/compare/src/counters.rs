@@ -69,7 +69,7 @@ impl RunCounters {
         &mut self.tasks[task.index()]
     }
 
-    /// The part of an interval that counts, ns.
+    /// Returns the part of an interval that counts, ns.
     fn counted(&self, from_ns: u64, to_ns: u64) -> u64 {
         to_ns.saturating_sub(from_ns.max(self.origin_ns))
     }

@@ -168,7 +168,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Spread of the values of all runs. `None`: there are no values.
+    /// Returns the spread of the values of all runs. `None`: there are no values.
     pub fn of(values: &[f64]) -> Option<Spread> {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -181,7 +181,7 @@ impl Spread {
     }
 }
 
-/// Key of which the thread with this name is an instance: `H` of `H-0`.
+/// Returns the key of which the thread with this name is an instance: `H` of `H-0`.
 pub fn key_of(name: &str) -> &str {
     name.rsplit_once('-').map_or(name, |(key, _)| key)
 }
@@ -304,7 +304,7 @@ fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
     })
 }
 
-/// The message of a JSON error without its place, which is reported separately.
+/// Returns the message of a JSON error without its place, which is reported separately.
 pub(super) fn without_place(error: &serde_json::Error) -> String {
     let place = format!(" at line {} column {}", error.line(), error.column());
     let what = error.to_string();
@@ -446,7 +446,7 @@ fn facts(form: &MachineForm) -> Result<Facts, String> {
     })
 }
 
-/// Cores of one package with one cache.
+/// Returns the cores of one package with one cache.
 fn one_package(cpus: u32) -> Topology {
     let places = (0..cpus).map(|cpu| Place { core: cpu, cache: 0, package: 0, node: 0 }).collect();
     Topology::new(places, &[]).expect("a package of cores is a machine")
@@ -586,7 +586,7 @@ fn possible(measured: &ThreadFigures, duration_ns: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// The figure of each run, if the document has every run.
+/// Returns the figure of each run, if the document has every run.
 ///
 /// # Errors
 /// The value is not a figure.

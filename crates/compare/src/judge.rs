@@ -54,7 +54,7 @@ impl Metric {
         Metric::End,
     ];
 
-    /// Name in tables.
+    /// Returns the name in tables.
     pub fn title(self) -> &'static str {
         match self {
             Metric::Cpu => "CPU time",
@@ -69,7 +69,7 @@ impl Metric {
         }
     }
 
-    /// Name in JSON and CSV.
+    /// Returns the name in JSON and CSV.
     pub fn id(self) -> &'static str {
         match self {
             Metric::Cpu => "cpu",
@@ -98,7 +98,7 @@ impl Metric {
         }
     }
 
-    /// Allowed difference from `real`, for a run of `duration_ns`.
+    /// Returns the allowed difference from `real`, for a run of `duration_ns`.
     pub fn allowed(self, real: f64, duration_ns: f64, thresholds: &Thresholds) -> f64 {
         match self {
             Metric::Cpu => duration_ns * thresholds.cpu_percent / 100.0,
@@ -113,7 +113,7 @@ impl Metric {
         }
     }
 
-    /// Error as in tables: in % of the run, in %, or as a ratio.
+    /// Returns the error as in tables: in % of the run, in %, or as a ratio.
     fn error(self, real: f64, simulated: f64, duration_ns: f64) -> f64 {
         match self {
             Metric::Cpu | Metric::Waiting | Metric::End => (simulated - real) / duration_ns * 100.0,
@@ -129,7 +129,7 @@ impl Metric {
         let wakeups = real.figures.get(&Figure::Wakeups).map_or(0.0, |count| count.median);
         match self {
             Metric::Cpu | Metric::Waiting => true,
-            // A task that ends with the run has no end of its own.
+            // A task that ends with the run has no separate end.
             Metric::End => spread.max < duration_ns,
             Metric::Switches | Metric::Voluntary | Metric::Involuntary => {
                 spread.median >= COUNT_LEAST
@@ -153,7 +153,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Name in tables.
+    /// Returns the name in tables.
     pub fn title(self) -> &'static str {
         match self {
             Verdict::Met => "met",
@@ -196,7 +196,7 @@ pub struct TaskRow {
 }
 
 impl TaskRow {
-    /// The figure for `metric`.
+    /// Returns the figure for `metric`.
     pub fn figure(&self, metric: Metric) -> Option<&ComparedFigure> {
         self.figures.iter().find(|one| one.metric == metric)
     }
@@ -246,7 +246,8 @@ fn simulated(outcomes: &[Outcome], duration_ns: u64) -> Simulated {
 
 const QUANTILES: [(Figure, u64); 3] = [(Figure::P50, 50), (Figure::P95, 95), (Figure::P99, 99)];
 
-/// Number of real runs within the threshold of the median of the others, and number of real runs.
+/// Returns the number of real runs within the threshold of the median of the others, and number of
+/// real runs.
 fn ceiling(metric: Metric, each: &[f64], duration_ns: f64, thresholds: &Thresholds) -> (u64, u64) {
     if each.len() < 2 {
         return (0, 0);
@@ -263,7 +264,7 @@ fn ceiling(metric: Metric, each: &[f64], duration_ns: f64, thresholds: &Threshol
     (near, each.len() as u64)
 }
 
-/// All tasks of `placement` that are also in the simulation.
+/// Returns all tasks of `placement` that are also in the simulation.
 pub fn tasks(placement: &Placement, outcomes: &[Outcome], thresholds: &Thresholds) -> Vec<TaskRow> {
     let duration_ns = placement.duration_ns as f64;
     let simulated = simulated(outcomes, placement.duration_ns);
@@ -344,19 +345,19 @@ impl Total {
         self.ceiling.1 += one.ceiling.1;
     }
 
-    /// Percentage of the tasks.
+    /// Returns the percentage of the tasks.
     pub fn percent(&self, part: u64) -> f64 {
         part as f64 / self.tasks.max(1) as f64 * 100.0
     }
 
-    /// How well a real run predicts the others, in %. `None`: there was only one.
+    /// Returns the percentage to which a real run predicts the others. `None`: there was only one.
     pub fn ceiling_percent(&self) -> Option<f64> {
         (self.ceiling.1 > 0).then(|| self.ceiling.0 as f64 / self.ceiling.1 as f64 * 100.0)
     }
 }
 
-/// The CPU time of like tasks, sorted. Which task had most is random, but how much the first,
-/// second ... had is not. Pairs of real and simulated time, ns.
+/// Returns the CPU time of like tasks, sorted. Which task had most is random, but how much the
+/// first, second ... had is not. Pairs of real and simulated time, ns.
 pub fn sorted_shares(placement: &Placement, outcomes: &[Outcome]) -> Vec<(f64, f64)> {
     let key = |name: &str| key_of(name).to_string();
     let mut real: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -444,7 +445,7 @@ impl PlaceSpreads {
     }
 }
 
-/// The 10th and the 90th percentile.
+/// Returns the 10th and the 90th percentile.
 fn middle(mut values: Vec<f64>) -> Option<[f64; 2]> {
     values.sort_unstable_by(f64::total_cmp);
     let most = values.len().checked_sub(1)?;

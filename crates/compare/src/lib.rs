@@ -1,4 +1,4 @@
-//! Real kernels as witnesses: measurements on a real kernel beside the same workload in the
+//! Real kernels as witnesses: measurements on a real kernel next to the same workload in the
 //! simulator.
 //!
 //! [`Document`] parses a measurement (`live-schedule/1`, as `schedlab host --out` writes it).
@@ -106,7 +106,7 @@ pub enum Noise {
     Replay,
     /// The model, even if there is a trace.
     Model,
-    /// Nothing.
+    /// No work of other programs.
     None,
 }
 
@@ -423,7 +423,7 @@ fn equal_weights(document: &Document) -> bool {
     tasks.all(|task| Some(task) == first)
 }
 
-/// Reasons why figures may be missed, as far as facts suggest them.
+/// Reasons that the facts suggest why figures may be missed.
 fn reasons(placement: &Placement, tasks: &[TaskRow]) -> Vec<String> {
     /// Larger shares are reported.
     const FOREIGN: f64 = 0.02;
@@ -485,7 +485,7 @@ fn totals(placements: &[PlacementComparison]) -> Vec<ClassTotals> {
 }
 
 impl Placement {
-    /// Median share of other programs.
+    /// Returns the median share of other programs.
     fn foreign_median(&self) -> f64 {
         Spread::of(&self.foreign).map_or(0.0, |share| share.median)
     }

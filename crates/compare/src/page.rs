@@ -25,7 +25,7 @@ pub struct ComparePage {
 }
 
 impl ComparePage {
-    /// The page of the only placement of a comparison. `None`: there are several.
+    /// Creates the page of the only placement of a comparison. `None`: there are several.
     pub fn new(answer: &Comparison) -> Option<ComparePage> {
         let [placement] = &answer.placements[..] else { return None };
         let mut runs = vec![];
@@ -57,7 +57,7 @@ impl ComparePage {
         })
     }
 
-    /// The page as HTML.
+    /// Returns the page as HTML.
     pub fn html(&self) -> String {
         let seen: Vec<Option<Recording<'_>>> = self
             .histories
@@ -69,7 +69,7 @@ impl ComparePage {
             what: Some(&self.what),
             before: &self.sections,
             note: Some(
-                "One real run, as far as it was recorded, and one of the simulated ones. Where \
+                "The recorded part of one real run, and one of the simulated runs. Where \
                  microseconds decide, the place of each task at a given time differs from run to run.",
             ),
             names: &names,
@@ -77,13 +77,13 @@ impl ComparePage {
         })
     }
 
-    /// The runs as a report, for charts.
+    /// Returns the runs as a report, for charts.
     pub fn report(&self) -> &Report {
         &self.report
     }
 }
 
-/// A trace as observers of runs see it: its report and its history.
+/// Returns a trace as observers of runs see it: its report and its history.
 fn observed(
     trace: &Trace,
     placement: &PlacementComparison,

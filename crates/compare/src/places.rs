@@ -55,8 +55,8 @@ impl Trace {
         self.names[task as usize] == OTHER
     }
 
-    /// Begin and end of other programs' time on `cpu`, ns. Intervals shorter than 1 us are left
-    /// out, and adjacent intervals are merged.
+    /// Returns the beginning and end of other programs' time on `cpu`, ns. Intervals shorter than 1
+    /// us are left out, and adjacent intervals are merged.
     pub fn others_on(&self, cpu: u32) -> Vec<(u64, u64)> {
         const LEAST_NS: u64 = 1_000;
         let mut found: Vec<(u64, u64)> = vec![];
@@ -188,7 +188,7 @@ impl Places {
         places
     }
 
-    /// The total of several traces; shares and means become means.
+    /// Returns the total of several traces; shares and means become means.
     pub fn sum(all: &[Places]) -> Places {
         let add = |(a, b): (u64, u64), (c, d): (u64, u64)| (a + c, b + d);
         let mut sum = Places::default();
@@ -206,7 +206,7 @@ impl Places {
     }
 }
 
-/// Share of the time in which a core has two busy threads while another core is idle.
+/// Returns the share of the time in which a core has two busy threads while another core is idle.
 fn doubled(trace: &Trace, topology: &Topology) -> f64 {
     let cpus = topology.cpus();
     let core = |cpu: u32| topology.place(CpuId(cpu)).core;

@@ -84,7 +84,7 @@ pub struct Outcome {
     pub trace: Trace,
 }
 
-/// The scheduler of a kernel of this release, with notes about it.
+/// Returns the scheduler of a kernel of this release, with notes about it.
 ///
 /// # Errors
 /// There is none.
@@ -233,17 +233,17 @@ impl PlacementRunner {
         Ok((runner, notes))
     }
 
-    /// The simulated scheduler.
+    /// Returns the simulated scheduler.
     pub fn choice(&self) -> Choice {
         self.choice.clone()
     }
 
-    /// The simulated machine.
+    /// Returns the simulated machine.
     pub fn machine(&self) -> String {
         self.experiment.config.model_name()
     }
 
-    /// Time of the first tick in run `number` of `runs`, ns after the start.
+    /// Returns the time of the first tick in run `number` of `runs`, ns after the start.
     fn phase_ns(&self, number: u32, runs: u32) -> u64 {
         let period_ns = self.period_ns;
         match self.phases_ns.len() {
@@ -299,7 +299,7 @@ impl PlacementRunner {
         Ok(Outcome { tasks, trace })
     }
 
-    /// Length of the workload, ns.
+    /// Returns the length of the workload, ns.
     pub fn duration_ns(&self) -> u64 {
         self.duration_ns
     }
@@ -390,7 +390,7 @@ fn draw(share: f64, duration_ns: u64, seed: u64, cpu: u32) -> Vec<(u64, u64)> {
 }
 
 impl RecordedNoise {
-    /// Total recorded time, ns.
+    /// Returns the total recorded time, ns.
     fn total_ns(&self) -> u64 {
         self.by_cpu.iter().flat_map(|(_, pieces)| pieces).map(|(from, to)| to - from).sum()
     }
@@ -405,9 +405,9 @@ impl RecordedNoise {
         !self.shares.is_empty() && self.total_ns() as f64 > MARGIN * had_ns + 1e6
     }
 
-    /// Other programs' pieces of work in a run. The recording is repeated beyond its window. Each
-    /// piece occurs with the probability with which the total equals the share of a real run; the
-    /// real runs take turns.
+    /// Returns other programs' pieces of work in a run. The recording is repeated beyond its
+    /// window. Each piece occurs with the probability with which the total equals the share of a
+    /// real run; the real runs take turns.
     fn pieces(&self, duration_ns: u64, seed: u64) -> Vec<(u32, Vec<(u64, u64)>)> {
         const STREAM: u64 = 0x7265_706c_6179;
         let total_ns = self.total_ns().max(1) as f64;
@@ -439,7 +439,7 @@ impl RecordedNoise {
     }
 }
 
-/// Source of other programs' work, with a note about it.
+/// Returns the source of other programs' work, with a note about it.
 fn noise_of(placement: &Placement, noise: Noise) -> (NoiseSource, Option<String>) {
     /// Smallest share of a CPU that is modelled.
     const LEAST: f64 = 0.0001;
@@ -478,7 +478,7 @@ fn noise_of(placement: &Placement, noise: Noise) -> (NoiseSource, Option<String>
     }
 }
 
-/// Binds tasks without CPUs of their own to the CPUs of the placement.
+/// Binds tasks that name no CPUs to the CPUs of the placement.
 fn bind(model: &mut Model, placement: &Placement, all: u32) {
     if placement.cpus.len() == all as usize {
         return;

@@ -17,7 +17,7 @@ pub enum Form {
     Markdown,
 }
 
-/// A table whose first column is left-aligned and whose others are right-aligned.
+/// Writes a table whose first column is left-aligned and whose others are right-aligned.
 fn table(out: &mut String, form: Form, heads: &[&str], rows: &[Vec<String>]) {
     match form {
         Form::Plain(style) => out.push_str(&schedlab_report::table::rows(heads, rows, style)),
@@ -35,7 +35,7 @@ fn table(out: &mut String, form: Form, heads: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// A note: a line, or an item of a list.
+/// Writes a note: a line, or an item of a list.
 fn remark(out: &mut String, form: Form, text: &str) {
     /// Width of documents.
     const WIDTH: usize = 100;
@@ -55,7 +55,7 @@ fn remark(out: &mut String, form: Form, text: &str) {
     let _ = writeln!(out, "{line}");
 }
 
-/// A latency in short form.
+/// Returns a latency in short form.
 fn latency(ns: u64) -> String {
     match ns {
         ..=999_999 => format!("{:.1}", ns as f64 / 1e3),
@@ -99,7 +99,7 @@ fn cells(answer: &PlacementComparison, task: &super::TaskRow) -> Vec<String> {
     row
 }
 
-/// The table of a placement.
+/// Writes the table of a placement.
 fn placement(out: &mut String, form: Form, answer: &PlacementComparison) {
     let title = format!("{}, {}", answer.name, answer.placement);
     let facts = format!(
@@ -242,7 +242,7 @@ fn spaced(unit: &str) -> String {
     if unit == "%" { " %".into() } else { unit.into() }
 }
 
-/// The comparison as text. `tasks`: with a table for each placement.
+/// Returns the comparison as text. `tasks`: with a table for each placement.
 pub fn text(answer: &Comparison, form: Form, tasks: bool) -> String {
     let mut out = String::new();
     if tasks {
@@ -269,7 +269,7 @@ pub fn text(answer: &Comparison, form: Form, tasks: bool) -> String {
     out
 }
 
-/// Every figure of every task, one line each.
+/// Returns every figure of every task, one line each.
 pub fn csv(answer: &Comparison) -> String {
     let mut rows = Rows::headed(&[
         "file",

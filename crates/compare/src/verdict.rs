@@ -44,7 +44,7 @@ impl Class {
         }
     }
 
-    /// Name in tables.
+    /// Returns the name in tables.
     pub fn title(self) -> &'static str {
         match self {
             Class::OneCpu => "one CPU",
@@ -150,7 +150,7 @@ impl Checks {
     }
 }
 
-/// All demands on the model for which there are data.
+/// Returns all demands on the model for which there are data.
 pub(super) fn checks(placements: &[PlacementComparison], totals: &[ClassTotals]) -> Vec<Check> {
     let mut all = vec![];
     for of_class in totals {

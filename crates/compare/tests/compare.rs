@@ -1,4 +1,4 @@
-//! Real kernels as witnesses: measurements on Linux 6.18 beside their simulation.
+//! Real kernels as witnesses: measurements on Linux 6.18 next to their simulation.
 //!
 //! `live/` has some of the measurements, compressed: workloads on a real machine of 2 CPUs (`live`,
 //! where the share of other programs is usually below 2 %), and on an emulated one (`vm`, without
@@ -41,7 +41,7 @@ fn answer(kind: &str, options: &Options) -> Comparison {
     schedlab_compare::compare(&documents(kind), options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The demands that are missed, in words.
+/// Returns the demands that are missed, in words.
 fn missed(answer: &Comparison) -> Vec<String> {
     let checks = answer.checks.iter().filter(|check| !check.holds);
     checks

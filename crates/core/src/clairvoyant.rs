@@ -10,7 +10,7 @@ use crate::TaskId;
 /// A scheduler that learns the length of a task's next burst in advance. A machine finds it with
 /// [`Scheduler::as_clairvoyant`](crate::Scheduler::as_clairvoyant).
 pub trait Clairvoyant {
-    /// `task`, which is about to be forked or woken, will use `burst_ns` of CPU time before it
-    /// blocks. [`u64::MAX`]: it never blocks, or its program does not know either.
+    /// Announces that `task`, which is about to be forked or woken, will use `burst_ns` of CPU time
+    /// before it blocks. [`u64::MAX`]: it never blocks, or its program does not know either.
     fn next_burst(&mut self, task: TaskId, burst_ns: u64);
 }

@@ -1,4 +1,4 @@
-//! Commands of an administrator to a scheduler: task groups, tunables, CPUs that go offline.
+//! Commands of an administrator to a scheduler: task groups, tunables, and CPUs that go offline.
 //!
 //! These are the rarer requests of a run, and only some releases support each of them. They reach a
 //! scheduler as one [`Command`] through one hook ([`Scheduler::control`]), so that a wrapper
@@ -102,7 +102,7 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    /// The kernel's error number.
+    /// Returns the kernel's error number.
     pub fn errno(&self) -> Errno {
         match self {
             ControlError::Refused(refused) => refused.errno,
@@ -136,7 +136,7 @@ impl From<TunableError> for ControlError {
 }
 
 impl Command<'_> {
-    /// The refusal that a release returns when it does not support the command.
+    /// Returns the refusal that a release returns when it does not support the command.
     pub fn unsupported(&self) -> ControlError {
         let message = match self {
             Command::CreateGroup { .. } | Command::SetShares { .. } | Command::MoveTask { .. } => {
@@ -156,9 +156,9 @@ impl Command<'_> {
 
 /// The commands as methods of every scheduler.
 ///
-/// The trait is implemented for all schedulers; no type implements it itself.
+/// The trait is implemented for all schedulers. No type implements it itself.
 pub trait Administer: Scheduler {
-    /// [`Command::CreateGroup`].
+    /// Executes [`Command::CreateGroup`].
     ///
     /// # Errors
     /// If the release has no task groups, or does not nest them so deeply.
@@ -176,7 +176,7 @@ pub trait Administer: Scheduler {
         }
     }
 
-    /// [`Command::SetShares`].
+    /// Executes [`Command::SetShares`].
     ///
     /// # Errors
     /// If the release has no task groups or refuses the value.
@@ -189,7 +189,7 @@ pub trait Administer: Scheduler {
         self.control(platform, Command::SetShares { group, shares }).map(drop)
     }
 
-    /// [`Command::SetQuota`].
+    /// Executes [`Command::SetQuota`].
     ///
     /// # Errors
     /// If the release has no quotas (introduced in 3.2) or no burst (5.14), or refuses the numbers.
@@ -202,7 +202,7 @@ pub trait Administer: Scheduler {
         self.control(platform, Command::SetQuota { group, quota }).map(drop)
     }
 
-    /// [`Command::SetIdle`].
+    /// Executes [`Command::SetIdle`].
     ///
     /// # Errors
     /// If the release has no idle groups (introduced in 5.15).
@@ -215,7 +215,7 @@ pub trait Administer: Scheduler {
         self.control(platform, Command::SetIdle { group, idle }).map(drop)
     }
 
-    /// [`Command::MoveTask`].
+    /// Executes [`Command::MoveTask`].
     ///
     /// # Errors
     /// If the release has no task groups or refuses the move.
@@ -228,7 +228,7 @@ pub trait Administer: Scheduler {
         self.control(platform, Command::MoveTask { task, group }).map(drop)
     }
 
-    /// [`Command::SetTunable`].
+    /// Executes [`Command::SetTunable`].
     ///
     /// # Errors
     /// If the name is unknown, or the kernel would refuse the value.
@@ -245,7 +245,7 @@ pub trait Administer: Scheduler {
         }
     }
 
-    /// [`Command::CpuOffline`].
+    /// Executes [`Command::CpuOffline`].
     ///
     /// # Errors
     /// If the release cannot take CPUs offline, or refuses.
@@ -253,7 +253,7 @@ pub trait Administer: Scheduler {
         self.control(platform, Command::CpuOffline(cpu)).map(drop)
     }
 
-    /// [`Command::CpuOnline`].
+    /// Executes [`Command::CpuOnline`].
     ///
     /// # Errors
     /// If the release does not support it.

@@ -14,7 +14,7 @@ pub struct CpuBits {
 }
 
 impl CpuBits {
-    /// An empty set for CPUs 0 to `cpus` - 1.
+    /// Creates an empty set for CPUs 0 to `cpus` - 1.
     ///
     /// # Panics
     /// If `cpus` is above 4096.
@@ -41,13 +41,13 @@ impl CpuBits {
         }
     }
 
-    /// Whether `cpu` is in it.
+    /// Whether `cpu` is in the set.
     #[inline]
     pub fn contains(&self, cpu: CpuId) -> bool {
         self.words[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1
     }
 
-    /// The lowest member at or above `from`.
+    /// Returns the lowest member at or above `from`.
     #[inline]
     pub fn next(&self, from: u32) -> Option<CpuId> {
         if self.summary == 0 {
@@ -69,7 +69,8 @@ impl CpuBits {
         Some(CpuId(word * 64 + self.words[word as usize].trailing_zeros()))
     }
 
-    /// The members within a range, ascending. Each word is read once, however many members it has.
+    /// Returns the members within a range, ascending. Each word is read once, however many members
+    /// it has.
     #[inline]
     pub fn range(&self, range: Range<u32>) -> impl Iterator<Item = CpuId> + '_ {
         let mut word = range.start as usize / 64;

@@ -22,7 +22,7 @@ pub enum CpuSet {
 }
 
 impl CpuSet {
-    /// The set of exactly these CPUs.
+    /// Returns the set of exactly these CPUs.
     pub fn from_cpus(cpus: impl IntoIterator<Item = CpuId>) -> CpuSet {
         let mut words: Vec<u64> = vec![0];
         for cpu in cpus {
@@ -35,7 +35,7 @@ impl CpuSet {
         if words.len() == 1 { CpuSet::Low(words[0]) } else { CpuSet::High(words.into()) }
     }
 
-    /// The set of one CPU.
+    /// Returns the set of one CPU.
     pub fn only(cpu: CpuId) -> CpuSet {
         CpuSet::from_cpus([cpu])
     }
@@ -52,7 +52,7 @@ impl CpuSet {
         }
     }
 
-    /// Number of members among the CPUs 0 to `cpus` - 1.
+    /// Returns the number of members among the CPUs 0 to `cpus` - 1.
     pub fn count(&self, cpus: u32) -> u32 {
         match self {
             CpuSet::All => cpus,
@@ -60,17 +60,17 @@ impl CpuSet {
         }
     }
 
-    /// The members among the CPUs 0 to `cpus` - 1, ascending.
+    /// Returns the members among the CPUs 0 to `cpus` - 1, ascending.
     pub fn iter(&self, cpus: u32) -> impl Iterator<Item = CpuId> + '_ {
         (0..cpus).map(CpuId).filter(|&cpu| self.contains(cpu))
     }
 
-    /// The lowest member among the CPUs 0 to `cpus` - 1.
+    /// Returns the lowest member among the CPUs 0 to `cpus` - 1.
     pub fn first(&self, cpus: u32) -> Option<CpuId> {
         self.iter(cpus).next()
     }
 
-    /// The members among the CPUs 64 * `index` to 64 * `index` + 63, one bit each.
+    /// Returns the members among the CPUs 64 * `index` to 64 * `index` + 63, one bit each.
     #[inline]
     pub fn word(&self, index: usize) -> u64 {
         match self {
@@ -115,7 +115,7 @@ pub fn cpu_list(cpus: &[CpuId]) -> String {
     text
 }
 
-/// Parses such a list. The CPUs are returned in the order written; blanks around numbers are
+/// Parses such a list. The CPUs are returned in the order written. Blanks around numbers are
 /// ignored. `None`: the text is not a list, a range runs backwards, or a number exceeds the largest
 /// machine ([`CPUS_MAX`]).
 pub fn parse_cpu_list(text: &str) -> Option<Vec<u32>> {

@@ -22,7 +22,7 @@ pub enum Errno {
 }
 
 impl Errno {
-    /// The error's name in C, e.g. `EBUSY`.
+    /// Returns the error's name in C, e.g. `EBUSY`.
     pub const fn name(self) -> &'static str {
         match self {
             Errno::NotPermitted => "EPERM",
@@ -34,7 +34,7 @@ impl Errno {
         }
     }
 
-    /// The error's number on Linux.
+    /// Returns the error's number on Linux.
     pub const fn number(self) -> i32 {
         match self {
             Errno::NotPermitted => 1,

@@ -218,7 +218,7 @@ impl Event<'_> {
 /// A pair of observers is an observer. `()` observes nothing. A `&mut dyn Observer` is an observer
 /// too, for callers that choose at run time.
 pub trait Observer {
-    /// `event` happens at `now_ns`.
+    /// Receives `event`, which happens at `now_ns`.
     fn on(&mut self, now_ns: u64, event: Event<'_>);
 }
 

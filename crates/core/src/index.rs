@@ -12,13 +12,13 @@ use core::ops::{Index, IndexMut};
 
 /// A typed index, made by [`define_index!`](crate::define_index).
 pub trait TypedIndex: Copy + Eq {
-    /// The index of row `row`.
+    /// Returns the index of row `row`.
     ///
     /// # Panics
     /// If `row` is `u32::MAX` or more.
     fn new(row: usize) -> Self;
 
-    /// The row number.
+    /// Returns the row number.
     fn index(self) -> usize;
 }
 
@@ -74,7 +74,7 @@ pub struct IndexVec<I, T> {
 }
 
 impl<I: TypedIndex, T> IndexVec<I, T> {
-    /// An empty vector.
+    /// Creates an empty vector.
     pub const fn new() -> IndexVec<I, T> {
         IndexVec { rows: Vec::new(), kind: PhantomData }
     }
@@ -86,7 +86,7 @@ impl<I: TypedIndex, T> IndexVec<I, T> {
         index
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[inline]
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -103,22 +103,22 @@ impl<I: TypedIndex, T> IndexVec<I, T> {
         self.rows.resize_with(len, make);
     }
 
-    /// The indices, ascending.
+    /// Returns the indices, ascending.
     pub fn indices(&self) -> impl DoubleEndedIterator<Item = I> + use<I, T> {
         (0..self.rows.len()).map(I::new)
     }
 
-    /// The rows, ascending.
+    /// Returns the rows, ascending.
     pub fn iter(&self) -> core::slice::Iter<'_, T> {
         self.rows.iter()
     }
 
-    /// The rows, ascending.
+    /// Returns the rows, ascending.
     pub fn iter_mut(&mut self) -> core::slice::IterMut<'_, T> {
         self.rows.iter_mut()
     }
 
-    /// The rows with their indices, ascending.
+    /// Returns the rows with their indices, ascending.
     pub fn enumerate(&self) -> impl Iterator<Item = (I, &T)> {
         self.rows.iter().enumerate().map(|(row, value)| (I::new(row), value))
     }

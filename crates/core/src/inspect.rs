@@ -13,7 +13,7 @@ pub struct Promises {
     /// Longest time that a CPU may idle while a task that may run there waits elsewhere, ns.
     pub idle_beside_waiting_ns: Option<u64>,
     /// Longest time that a runnable task of an ordinary policy waits for a CPU under the load given
-    /// to [`Inspect::promises`], in the absence of real-time tasks, ns.
+    /// to [`Inspect::promises`], in the absence of real-time and `SCHED_ISO` tasks, ns.
     pub wait_ns: Option<u64>,
     /// Largest difference between the CPU times of equal CPU hogs that share one CPU, ns.
     pub hog_spread_ns: Option<u64>,
@@ -38,38 +38,38 @@ pub struct Load {
 
 /// Queries about a scheduler. Each has a default answer; `()` gives the defaults.
 pub trait Inspect {
-    /// All tunables with their current values.
+    /// Returns all tunables with their current values.
     fn tunables(&self) -> Vec<Tunable> {
         Vec::new()
     }
 
-    /// The promises of the algorithm under `load`.
+    /// Returns the promises of the algorithm under `load`.
     fn promises(&self, load: &Load) -> Promises {
         let _ = load;
         Promises::default()
     }
 
-    /// The locking scheme of its queues. (The machine decides what a lock protects and for how
-    /// long; second locks are reported with
+    /// Returns the locking scheme of its queues. (The machine decides what a lock protects and for
+    /// how long. Second locks are reported with
     /// [`Platform::double_lock`](crate::Platform::double_lock).)
     fn locking(&self) -> Locking {
         Locking::PerCpu
     }
 
-    /// The distance in KiB, if any, of which the addresses that its linear scans read are
-    /// multiples, one for each task. Such addresses compete for a few lines of a cache. `None`: the
+    /// Returns the distance in KiB, if any, of which the addresses that its linear scans read (one
+    /// for each task) are multiples. Such addresses compete for a few lines of a cache. `None`: the
     /// addresses are arbitrary.
     fn scanned_apart_kib(&self) -> Option<u32> {
         None
     }
 
-    /// Number of tasks that the linear scan of a pick would examine now, where that scan runs under
-    /// the one lock with interrupts off. `0`: there is no such scan.
+    /// Returns the number of tasks that the linear scan of a pick would examine now, where that
+    /// scan runs under the one lock with interrupts off. `0`: there is no such scan.
     fn scan_len(&self) -> u64 {
         0
     }
 
-    /// The rules of its decisions, which refer to them by number.
+    /// Returns the rules of its decisions, which refer to them by number.
     fn rules(&self) -> Vec<&RuleDoc> {
         Vec::new()
     }
@@ -80,7 +80,7 @@ pub trait Inspect {
         let _ = (cpu, out);
     }
 
-    /// Usage and throttling statistics of a group so far.
+    /// Returns the usage and throttling statistics of a group so far.
     ///
     /// # Errors
     /// If the release has no task groups, or there is no such group.
@@ -89,8 +89,8 @@ pub trait Inspect {
         Err(Errno::NotSupported.because("this scheduler has no task groups"))
     }
 
-    /// A description of the scheduling domains that it has built for the machine (the content of
-    /// `/proc/sys/kernel/sched_domain`). `None`: it has no domains.
+    /// Returns a description of the scheduling domains that it has built for the machine (the
+    /// content of `/proc/sys/kernel/sched_domain`). `None`: it has no domains.
     fn describe_domains(&self) -> Option<String> {
         None
     }

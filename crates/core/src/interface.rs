@@ -1,7 +1,7 @@
-//! What a scheduler is: the [`Scheduler`] trait.
+//! The interface of a scheduler: the [`Scheduler`] trait.
 //!
-//! A `Scheduler` is what one whole kernel release does with the tasks of one whole machine: it owns
-//! the runqueues of *all* CPUs, and each hook names the CPU on which the kernel is acting.
+//! A `Scheduler` does everything that one kernel release does with the tasks of one whole machine.
+//! It owns the runqueues of *all* CPUs, and each hook names the CPU on which the kernel is acting.
 //!
 //! # A task's life, as a scheduler sees it
 //!
@@ -20,10 +20,10 @@
 //! Everything that happens at one nanosecond happens before any rescheduling of that nanosecond:
 //! work that ends ([`block`](Scheduler::block), [`yield_now`](Scheduler::yield_now), forks and
 //! wakeups by running tasks), then tasks that start or wake, timers, ticks by CPU. Hooks ask for
-//! reschedules with [`Platform::resched`]; afterwards the machine calls
-//! [`schedule`](Scheduler::schedule) on every CPU that was asked, in rising order, round after
-//! round until none asks. A task that blocked therefore stays its CPU's current task through the
-//! rest of its instant.
+//! reschedules with [`Platform::resched`]. Afterwards the machine calls
+//! [`schedule`](Scheduler::schedule) on every CPU that was asked, in ascending order, round after
+//! round until no request is left. A task that blocked therefore stays its CPU's current task
+//! through the rest of its instant.
 
 use crate::control::{Command, ControlError, Reply};
 use crate::{
@@ -73,7 +73,7 @@ pub enum Waker {
 }
 
 impl Waker {
-    /// The CPU on which the wakeup is executed.
+    /// Returns the CPU on which the wakeup is executed.
     #[inline]
     pub const fn cpu(self) -> CpuId {
         match self {
@@ -93,11 +93,15 @@ impl Waker {
 pub enum BlockReason {
     /// `TASK_INTERRUPTIBLE`: an ordinary sleep.
     Interruptible,
+    /// `TASK_INTERRUPTIBLE` in `futex(2)`: a wait for a lock, a condition and the like. The machine
+    /// reports it to observers as [`Interruptible`](BlockReason::Interruptible). Only schedulers
+    /// that treat such waits in their own way tell them apart.
+    Futex,
     /// `TASK_UNINTERRUPTIBLE`: a wait for a disk or similar.
     Uninterruptible,
     /// `TASK_STOPPED`: stopped by job control.
     Stopped,
-    /// The task has exited; no hook names it again, except [`Scheduler::reap`].
+    /// The task has exited. No hook names it again, except [`Scheduler::reap`].
     Dead,
 }
 
@@ -130,87 +134,87 @@ pub struct GroupStats {
 /// wrapper around another scheduler implements all of them; `clippy::missing_trait_methods`, denied
 /// on its `impl`, enforces that.
 pub trait Scheduler {
-    /// A new task. The scheduler chooses its CPU, queues it and decides about preemption.
+    /// Receives a new task. The scheduler chooses its CPU, queues it and decides about preemption.
     ///
     /// `task` is a number never used before. Numbers follow the order in which tasks are written in
     /// the workload, so tasks that start late arrive out of order; [`TaskTable`](crate::TaskTable)
     /// makes room for them.
     fn fork(&mut self, platform: &mut Platform, task: TaskId, attr: &TaskAttr, parent: Parent);
 
-    /// `task`, asleep (or blocked in this very nanosecond and still its CPU's current), becomes
-    /// runnable.
+    /// Makes `task` runnable. It was asleep, or it blocked in this very nanosecond and is still its
+    /// CPU's current task.
     fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker);
 
-    /// The task that runs on `cpu` stops being runnable. It stays current until `cpu` reschedules.
-    /// The machine arranges that, so the hook need not request it.
+    /// Blocks the task that runs on `cpu`: it stops being runnable. It stays current until `cpu`
+    /// reschedules. The machine arranges the reschedule, so the hook need not request it.
     fn block(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId, reason: BlockReason);
 
-    /// `task`, asleep or waiting, ends without running again (it was killed, or its program ended
-    /// with its sleep). It is not the current task of any CPU.
+    /// Ends `task`, asleep or waiting, which does not run again (it was killed, or its program
+    /// ended with its sleep). It is not the current task of any CPU.
     fn kill(&mut self, platform: &mut Platform, task: TaskId);
 
-    /// `cpu` reschedules: put the current task back, pick the next. `None`: nothing to run, the CPU
-    /// idles.
+    /// Reschedules `cpu`: puts the current task back and picks the next. `None`: there is nothing
+    /// to run and the CPU idles.
     ///
     /// The request of `cpu` has been cleared before the call; if it is set when the call returns,
     /// `cpu` reschedules again in the next round.
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId>;
 
-    /// The CPU whose runqueue `task` belongs to, or last belonged to.
+    /// Returns the CPU whose runqueue `task` belongs to, or last belonged to.
     fn cpu_of(&self, task: TaskId) -> CpuId;
 
-    /// The tick of `cpu`, with the balancing that it raises. By default nothing happens.
+    /// Handles the tick of `cpu`, with the balancing that it raises. By default nothing happens.
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
         let _ = (platform, cpu);
     }
 
-    /// The softirq that the tick of `cpu` has raised
+    /// Runs the softirq that the tick of `cpu` has raised
     /// ([`Platform::raise_softirq`](crate::Platform::raise_softirq)): its balancing. By default
     /// nothing happens.
     fn softirq(&mut self, platform: &mut Platform, cpu: CpuId) {
         let _ = (platform, cpu);
     }
 
-    /// The task that runs on `cpu` calls `sched_yield(2)`. The hook asks for the reschedule of
-    /// `cpu` if the kernel would call `schedule()`, which is the default; if it does not, the task
-    /// continues at once.
+    /// Handles `sched_yield(2)` by the task that runs on `cpu`. The hook asks for the reschedule of
+    /// `cpu` if the kernel would call `schedule()`, which is the default. If it does not ask, the
+    /// task continues at once.
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let _ = task;
         platform.resched(cpu);
     }
 
-    /// `sched_setattr(2)`, `setpriority(2)`: the attributes of `task`, in any state, change. `by`
-    /// is the CPU on which the call is executed. The machine has checked that the values are in
-    /// range and that something differs. By default attributes have no effect.
+    /// Handles `sched_setattr(2)` and `setpriority(2)`: the attributes of `task`, in any state,
+    /// change. `by` is the CPU on which the call is executed. The machine has checked that the
+    /// values are in range and that something differs. By default attributes have no effect.
     fn set_attr(&mut self, platform: &mut Platform, task: TaskId, attr: &SchedAttr, by: CpuId) {
         let _ = (platform, task, attr, by);
     }
 
-    /// `sched_setscheduler(2)` with the policy and priority that `task` already has. The O(1)
-    /// scheduler and the first CFS do all the work nevertheless: the task leaves its list and
-    /// returns to it, and a running task starts a new timeslice. By default nothing happens, as in
-    /// every later kernel.
+    /// Handles `sched_setscheduler(2)` with the policy and priority that `task` already has. The
+    /// O(1) scheduler and the first CFS still do all the work: the task leaves its list and returns
+    /// to it, and a running task starts a new timeslice. By default nothing happens, as in every
+    /// later kernel.
     fn set_same_attr(&mut self, platform: &mut Platform, task: TaskId, by: CpuId) {
         let _ = (platform, task, by);
     }
 
-    /// The task that runs on `cpu` calls `execve(2)`: its cache contents become worthless, so a
-    /// release may choose another CPU for it. If the task has to move, the hook requests the
+    /// Handles `execve(2)` by the task that runs on `cpu`: its cache contents become worthless, so
+    /// a release may choose another CPU for it. If the task has to move, the hook requests the
     /// reschedule of `cpu`, and the task continues elsewhere. From now on the task has a new
     /// address space ([`TaskAttr::address_space_after_exec`]). By default the task stays.
     fn exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let _ = (platform, cpu, task);
     }
 
-    /// `sched_setaffinity(2)`: from now on `task` may run on `allowed` only (which contains at
-    /// least one CPU of the machine). A running task on a forbidden CPU must leave it. By default
-    /// tasks run on any CPU, which the release declares in
+    /// Handles `sched_setaffinity(2)`: from now on `task` may run on `allowed` only (which contains
+    /// at least one CPU of the machine). A running task on a forbidden CPU must leave it. By
+    /// default tasks run on any CPU, which the release declares in
     /// [`Capabilities::affinity`](crate::Capabilities::affinity).
     fn set_affinity(&mut self, platform: &mut Platform, task: TaskId, allowed: &CpuSet) {
         let _ = (platform, task, allowed);
     }
 
-    /// Checks whether the running `task` may fork. Called before each fork by a task; on an error
+    /// Checks whether the running `task` may fork. Called before each fork by a task. On an error
     /// there is no child, and the task continues. By default every task may fork.
     ///
     /// # Errors
@@ -220,19 +224,19 @@ pub trait Scheduler {
         Ok(())
     }
 
-    /// The parent of the dead `task` learns of its end (`wait(2)`). `None`: init reaps it.
+    /// Reaps the dead `task`, whose parent learns of its end (`wait(2)`). `None`: init reaps it.
     fn reap(&mut self, platform: &mut Platform, task: TaskId, parent: Option<TaskId>) {
         let _ = (platform, task, parent);
     }
 
-    /// A timer that the scheduler armed has expired.
+    /// Handles the expiry of a timer that the scheduler armed.
     fn timer(&mut self, platform: &mut Platform, key: TimerKey) {
         let _ = (platform, key);
         unreachable!("a timer fired for a scheduler that arms none");
     }
 
-    /// An administrator's command: groups, tunables, CPUs that go offline and come back. By default
-    /// the release supports none.
+    /// Executes an administrator's command: groups, tunables, CPUs that go offline and come back.
+    /// By default the release supports none.
     ///
     /// # Errors
     /// If the release does not support the command, or refuses it. Nothing has changed then.
@@ -250,8 +254,8 @@ pub trait Scheduler {
         &()
     }
 
-    /// The hook through which it learns the lengths of bursts, if it is a textbook policy that
-    /// needs them. No kernel's scheduler has it.
+    /// Returns the hook through which it learns the lengths of bursts, if it is a textbook policy
+    /// that needs them. No kernel's scheduler has it.
     fn as_clairvoyant(&mut self) -> Option<&mut dyn Clairvoyant> {
         None
     }

@@ -2,7 +2,7 @@
 //! trait.
 //!
 //! Every other crate of schedlab builds on this one. It has no dependencies and does not use the
-//! standard library. To write a scheduler of your own you need nothing else.
+//! standard library. To write your own scheduler you need nothing else.
 //!
 //! Where to look:
 //!

@@ -1,8 +1,8 @@
 //! The services of the machine that a scheduler uses: the clock, reschedules, timers.
 //!
-//! The machine hands a [`Platform`] to every hook. It answers the few queries that a kernel's
-//! scheduler addresses to hardware and timekeeping, and accepts its few orders. It knows nothing
-//! about what tasks will do.
+//! The machine hands a [`Platform`] to every hook. The platform answers the few queries that a
+//! kernel's scheduler addresses to hardware and timekeeping, and accepts the scheduler's few
+//! orders. It has no information about what tasks will do.
 
 use crate::errno::Errno;
 use crate::reason::{Account, Evidence, Question, Rule};
@@ -68,7 +68,7 @@ pub struct Platform {
     softirqs: Option<CpuBits>,
     /// The CPU on which the current hook is executed, if requests to other CPUs are to be recorded.
     acting: Option<CpuId>,
-    /// Work that schedulers have done. They only add to it; to measure one hook, clear it before
+    /// Work that schedulers have done. They only add to it. To measure one hook, clear it before
     /// the hook.
     pub work: WorkCounts,
     /// CPUs that another CPU asked to reschedule and that had not been asked before: each is an
@@ -95,7 +95,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// A machine of `cpus` CPUs that tick `hz` times a second, at time 0.
+    /// Creates a machine of `cpus` CPUs that tick `hz` times a second, at time 0.
     pub fn new(cpus: u32, hz: u32) -> Platform {
         Platform {
             now_ns: 0,
@@ -117,25 +117,25 @@ impl Platform {
         }
     }
 
-    /// The current time, ns since the start.
+    /// Returns the current time, ns since the start.
     #[inline]
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Ticks since the start; equal to k from the k-th tick on.
+    /// Returns the number of ticks since the start. It is k from the k-th tick on.
     #[inline]
     pub fn jiffies(&self) -> u64 {
         self.jiffies
     }
 
-    /// Ticks per second.
+    /// Returns the number of ticks per second.
     #[inline]
     pub fn hz(&self) -> u32 {
         self.hz
     }
 
-    /// Number of CPUs.
+    /// Returns the number of CPUs.
     #[inline]
     pub fn cpus(&self) -> u32 {
         self.cpus
@@ -151,7 +151,7 @@ impl Platform {
         self.resched.insert(cpu);
     }
 
-    /// The tick of `cpu` raises its softirq. Returns `true` if the machine will call
+    /// Raises the softirq of `cpu` at its tick. Returns `true` if the machine will call
     /// [`Scheduler::softirq`](crate::Scheduler::softirq), and `false` if the caller must do the
     /// work itself, now.
     #[inline]
@@ -198,7 +198,7 @@ impl Platform {
         self.migrations.push(Migration { task, from, to, why });
     }
 
-    /// Reports that `task` does not receive the requested attributes. It keeps its present ones; a
+    /// Reports that `task` does not receive the requested attributes. It keeps its present ones. A
     /// new task starts as `SCHED_OTHER`.
     pub fn refuse(&mut self, task: TaskId, why: Errno) {
         self.pending = true;
@@ -255,19 +255,20 @@ impl Platform {
         self.accounts = asked.then(Vec::new);
     }
 
-    /// For the driver of a scheduler: a hook begins that may decide; no rule has been named yet.
+    /// For the driver of a scheduler: forgets the named rule, because a hook begins that may
+    /// decide.
     #[inline]
     pub fn forget_rules(&mut self) {
         self.why = [Rule::NONE; Question::COUNT];
     }
 
-    /// For the driver of a scheduler: the rule last named.
+    /// For the driver of a scheduler: returns the rule last named.
     #[inline]
     pub fn rule(&self, question: Question) -> Rule {
         self.why[question as usize]
     }
 
-    /// The accounts of decisions that have not yet been taken.
+    /// Returns the accounts of decisions that have not yet been taken.
     pub fn accounts(&self) -> &[Account] {
         self.accounts.as_deref().unwrap_or_default()
     }
@@ -293,14 +294,14 @@ impl Platform {
         self.now_ns = now_ns;
     }
 
-    /// For the driver of a scheduler: the following hooks are executed on `cpu`, and their requests
-    /// to other CPUs are to be recorded. `None`: they are not.
+    /// For the driver of a scheduler: states that the following hooks are executed on `cpu`, and
+    /// that their requests to other CPUs are to be recorded. `None`: they are not recorded.
     #[inline]
     pub fn set_acting(&mut self, cpu: Option<CpuId>) {
         self.acting = cpu;
     }
 
-    /// For the driver of a scheduler: another tick has begun.
+    /// For the driver of a scheduler: records that another tick has begun.
     #[inline]
     pub fn set_jiffies(&mut self, jiffies: u64) {
         self.jiffies = jiffies;
@@ -313,7 +314,7 @@ impl Platform {
         self.resched.remove(cpu);
     }
 
-    /// For the driver of a scheduler: softirqs run separately from the ticks that raise them.
+    /// For the driver of a scheduler: makes softirqs run separately from the ticks that raise them.
     pub fn put_off_softirqs(&mut self) {
         self.softirqs.get_or_insert_with(|| CpuBits::new(self.cpus));
     }
@@ -324,8 +325,8 @@ impl Platform {
         self.softirqs.as_ref().is_some_and(|softirqs| softirqs.contains(cpu))
     }
 
-    /// For the driver of a scheduler: takes the lowest CPU whose softirq has been raised, which is
-    /// about to run it.
+    /// For the driver of a scheduler: returns the lowest CPU whose softirq has been raised, and
+    /// clears the request. The CPU is about to run the softirq.
     #[inline]
     pub fn take_softirq(&mut self) -> Option<CpuId> {
         let softirqs = self.softirqs.as_mut()?;
@@ -334,8 +335,8 @@ impl Platform {
         Some(cpu)
     }
 
-    /// For the driver of a scheduler: the lowest CPU at or above `from` that has been asked to
-    /// reschedule.
+    /// For the driver of a scheduler: returns the lowest CPU at or above `from` that has been asked
+    /// to reschedule.
     #[inline]
     pub fn next_resched(&self, from: u32) -> Option<CpuId> {
         self.resched.next(from)

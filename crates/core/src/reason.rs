@@ -3,9 +3,9 @@
 //! Every decision names the [`Rule`] that made it
 //! ([`Platform::because`](crate::Platform::because)). The rule is a number and is always stored.
 //! The [`Evidence`] (the candidates, their keys, the numbers that the rule compared) is collected
-//! only on request ([`Platform::ask`](crate::Platform::ask)); the machine then hands it to the
-//! observers as an [`Account`]. [`Inspect::rules`](crate::Inspect::rules) describes the rules of a
-//! scheduler.
+//! only on request ([`Platform::ask`](crate::Platform::ask)). The machine then hands the evidence
+//! to the observers as an [`Account`]. [`Inspect::rules`](crate::Inspect::rules) describes the
+//! rules of a scheduler.
 //!
 //! An account can be checked. Among the [`Candidate`]s of a pick, the task that runs is the one
 //! with the smallest [`rank`](Candidate::rank), group by group from the root down
@@ -41,7 +41,7 @@ impl Question {
     /// Number of kinds.
     pub const COUNT: usize = 4;
 
-    /// Its name in one word.
+    /// Returns its name in one word.
     pub const fn name(self) -> &'static str {
         match self {
             Question::Pick => "pick",
@@ -122,7 +122,7 @@ pub struct Term {
     pub value: i64,
 }
 
-/// What a scheduler can choose.
+/// Something that a scheduler can choose.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Who {
     /// A task.
@@ -148,7 +148,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// A task in the root group.
+    /// Returns a task in the root group.
     pub fn task(task: TaskId, rank: [i64; 4]) -> Candidate {
         Candidate { who: Who::Task(task), within: GroupId::ROOT, rank, terms: Vec::new() }
     }

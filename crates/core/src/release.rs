@@ -18,12 +18,12 @@ pub struct BuildConfig {
 }
 
 impl BuildConfig {
-    /// A flat machine.
+    /// Returns a flat machine.
     pub fn flat(cpus: u32, hz: u32) -> BuildConfig {
         BuildConfig { topology: Topology::flat(cpus), hz }
     }
 
-    /// A platform for a scheduler built from it.
+    /// Returns a platform for a scheduler built from it.
     pub fn platform(&self) -> Platform {
         Platform::new(self.topology.cpus(), self.hz)
     }
@@ -53,11 +53,11 @@ impl fmt::Debug for Build {
 /// One release of a scheduler.
 #[derive(Clone, Debug)]
 pub struct Release {
-    /// What users write after the `@`, e.g. `2.6.24`.
+    /// Version that users write after the `@`, e.g. `2.6.24`.
     pub version: &'static str,
     /// Other releases that decide alike and are accepted in its place.
     pub also: &'static [&'static str],
-    /// What distinguishes it, in one line.
+    /// Its distinguishing features, in one line.
     pub summary: &'static str,
     /// The names that golden schedules use for it: their `scheduler` and `kernel`. Empty if there
     /// are none.
@@ -128,7 +128,7 @@ pub enum Origin {
 /// A scheduler with its releases.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What users write, e.g. `o_1`.
+    /// Name that users write, e.g. `o_1`.
     pub name: Cow<'static, str>,
     /// Its full name.
     pub title: Cow<'static, str>,
@@ -136,7 +136,7 @@ pub struct Entry {
     pub summary: Cow<'static, str>,
     /// Its origin.
     pub origin: Origin,
-    /// Its releases; the first is the default. Empty for a loaded scheduler, whose releases belong
+    /// Its releases. The first is the default. Empty for a loaded scheduler, whose releases belong
     /// to the code that loaded it.
     pub releases: &'static [Release],
 }
@@ -154,7 +154,7 @@ impl Release {
         }
     }
 
-    /// The kernel that it was part of, or that it patched.
+    /// Returns the kernel that it was part of, or that it patched.
     pub fn kernel(&self) -> &'static str {
         self.kernel.unwrap_or(self.version)
     }

@@ -12,7 +12,7 @@ pub struct TaskTable<T> {
 }
 
 impl<T: Default> TaskTable<T> {
-    /// An empty table.
+    /// Creates an empty table.
     pub const fn new() -> TaskTable<T> {
         TaskTable { rows: Vec::new() }
     }
@@ -25,7 +25,7 @@ impl<T: Default> TaskTable<T> {
         self.rows[task.index()] = row;
     }
 
-    /// The highest row number plus one.
+    /// Returns the highest row number plus one.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -35,12 +35,12 @@ impl<T: Default> TaskTable<T> {
         self.rows.is_empty()
     }
 
-    /// All rows with their tasks, ascending.
+    /// Returns all rows with their tasks, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (TaskId, &T)> {
         self.rows.iter().enumerate().map(|(number, row)| (TaskId(number as u32), row))
     }
 
-    /// All rows, ascending.
+    /// Returns all rows, ascending.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.rows.iter_mut()
     }

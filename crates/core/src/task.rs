@@ -17,7 +17,7 @@ pub struct CpuId(pub u32);
 pub struct GroupId(pub u32);
 
 impl TaskId {
-    /// The number as an index into a table of tasks.
+    /// Returns the number as an index into a table of tasks.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -25,7 +25,7 @@ impl TaskId {
 }
 
 impl CpuId {
-    /// The number as an index into a table of CPUs.
+    /// Returns the number as an index into a table of CPUs.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -36,7 +36,7 @@ impl GroupId {
     /// The group of all tasks that are not assigned to another.
     pub const ROOT: GroupId = GroupId(0);
 
-    /// The number as an index into a table of groups.
+    /// Returns the number as an index into a table of groups.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -60,28 +60,32 @@ pub enum Policy {
     RoundRobin,
     /// `SCHED_DEADLINE` (since 3.14): a runtime budget in every period.
     Deadline,
+    /// `SCHED_ISO` (Kolivas's kernels only): above all ordinary tasks, as long as such tasks do not
+    /// use more than a certain share of the CPU. It has a nice value and no real-time priority.
+    Iso,
 }
 
 impl Policy {
-    /// `SCHED_FIFO` or `SCHED_RR`.
+    /// Whether the policy is `SCHED_FIFO` or `SCHED_RR`.
     #[inline]
     pub const fn is_realtime(self) -> bool {
         matches!(self, Policy::Fifo | Policy::RoundRobin)
     }
 
-    /// The policy's number in `sched_setscheduler(2)` and `/proc`.
+    /// Returns the policy's number in `sched_setscheduler(2)` and `/proc`.
     pub const fn number(self) -> u32 {
         match self {
             Policy::Other => 0,
             Policy::Fifo => 1,
             Policy::RoundRobin => 2,
             Policy::Batch => 3,
+            Policy::Iso => 4,
             Policy::Idle => 5,
             Policy::Deadline => 6,
         }
     }
 
-    /// The policy's name as users write it, e.g. `SCHED_OTHER`.
+    /// Returns the policy's name as users write it, e.g. `SCHED_OTHER`.
     pub const fn name(self) -> &'static str {
         match self {
             Policy::Other => "SCHED_OTHER",
@@ -90,18 +94,23 @@ impl Policy {
             Policy::Fifo => "SCHED_FIFO",
             Policy::RoundRobin => "SCHED_RR",
             Policy::Deadline => "SCHED_DEADLINE",
+            Policy::Iso => "SCHED_ISO",
         }
     }
 
     /// All policies.
-    pub const ALL: [Policy; 6] = [
+    pub const ALL: [Policy; 7] = [
         Policy::Other,
         Policy::Batch,
         Policy::Idle,
         Policy::Fifo,
         Policy::RoundRobin,
         Policy::Deadline,
+        Policy::Iso,
     ];
+
+    /// The policies of mainline kernels, since 3.14.
+    pub const MAINLINE: &'static [Policy] = Policy::ALL.split_at(6).0;
 }
 
 /// The attributes that `sched_setattr(2)` sets: the policy and its parameters.
@@ -124,7 +133,7 @@ pub struct SchedAttr {
 }
 
 impl SchedAttr {
-    /// `SCHED_OTHER` at the given nice value.
+    /// Returns `SCHED_OTHER` at the given nice value.
     pub const fn nice(nice: i32) -> SchedAttr {
         SchedAttr {
             policy: Policy::Other,
@@ -136,7 +145,7 @@ impl SchedAttr {
         }
     }
 
-    /// `SCHED_FIFO` or `SCHED_RR` at the given real-time priority.
+    /// Returns `SCHED_FIFO` or `SCHED_RR` at the given real-time priority.
     pub const fn realtime(policy: Policy, rt_priority: u32) -> SchedAttr {
         SchedAttr { policy, nice: 0, rt_priority, runtime_ns: 0, deadline_ns: 0, period_ns: 0 }
     }
@@ -160,7 +169,8 @@ impl TaskAttr {
     /// address spaces treat it differently.
     pub const NO_ADDRESS_SPACE: u32 = u32::MAX;
 
-    /// The number of a task's address space after `execve(2)`, which it shares with no other task.
+    /// Returns the number of a task's address space after `execve(2)`, which it shares with no
+    /// other task.
     pub const fn address_space_after_exec(task: TaskId) -> u32 {
         1 << 31 | task.0
     }

@@ -1,16 +1,17 @@
-//! How the CPUs of a machine are connected.
+//! Connections between the CPUs of a machine.
 //!
 //! A CPU belongs to a **core** (its CPUs are the core's hardware threads), the core to a group of
 //! cores that share a **cache**, that group to a **package**, and all of it to a memory **node**.
-//! [`Topology::new`] takes the place of each CPU, so CPUs can be numbered as the machine numbers
-//! them and packages can differ. It checks that each smaller unit lies within a larger one.
+//! The places of the CPUs are arguments of [`Topology::new`], so CPUs can be numbered as the
+//! machine numbers them and packages can differ. It checks that each smaller unit lies within a
+//! larger one.
 //!
 //! Schedulers use a topology in two ways: by **level** (which CPUs belong together, from the
 //! smallest groups to the largest; scheduling domains are built from these), and by **place** (the
 //! distance between two CPUs).
 //!
-//! A package is a place but not a level: what kernels balance at their `CPU`, `DIE` or `PKG` level
-//! is a memory node, of which the packages are parts.
+//! A package is a place but not a level. The unit that kernels balance at their `CPU`, `DIE` or
+//! `PKG` level is a memory node, of which the packages are parts.
 
 use crate::CpuId;
 use alloc::collections::BTreeMap;
@@ -30,12 +31,12 @@ pub enum LevelKind {
     /// Memory nodes (`NODE`, `NUMA`).
     Node,
     /// All nodes of a machine with more nodes than one node domain holds (`ALLNODES`). Topologies
-    /// have no such level; the releases that use it create it.
+    /// have no such level. The releases that use it create it.
     AllNodes,
 }
 
 impl LevelKind {
-    /// The name that `/proc/sys/kernel/sched_domain` of 2.6.32 gives it.
+    /// Returns the name that `/proc/sys/kernel/sched_domain` of 2.6.32 gives it.
     pub const fn name(self) -> &'static str {
         match self {
             LevelKind::Smt => "SMT",
@@ -125,7 +126,7 @@ pub enum TopologyError {
         to: u32,
         /// The distance given.
         given: u32,
-        /// What is wrong, and what would be right.
+        /// Description of the error, and what would be right.
         why: &'static str,
     },
 }
@@ -163,8 +164,8 @@ impl fmt::Display for TopologyError {
 impl core::error::Error for TopologyError {}
 
 impl Topology {
-    /// `cpus` equal CPUs, all equally far from each other: one level of kind [`LevelKind::Cpu`]
-    /// that spans them all, or no level for a single CPU.
+    /// Returns `cpus` equal CPUs, all equally far from each other: one level of kind
+    /// [`LevelKind::Cpu`] that spans them all, or no level for a single CPU.
     ///
     /// # Panics
     /// If `cpus` is 0 or above [`CPUS_MAX`].
@@ -176,12 +177,13 @@ impl Topology {
         }
     }
 
-    /// The machine whose CPU i is at `places[i]`. `distances` has a row for each node with its
-    /// distance to each node. If it is empty, all nodes are [`REMOTE_DISTANCE`] from each other.
+    /// Creates the machine whose CPU i is at `places[i]`. `distances` has a row for each node with
+    /// its distance to each node. If it is empty, all nodes are [`REMOTE_DISTANCE`] from each
+    /// other.
     ///
     /// # Errors
     /// If a smaller unit does not lie within a larger one (core in cache, cache in package and in
-    /// node; packages and nodes may contain each other, but not overlap), or the distances do not
+    /// node. Packages and nodes may contain each other, but not overlap), or the distances do not
     /// match the nodes.
     pub fn new(places: Vec<Place>, distances: &[Vec<u32>]) -> Result<Topology, TopologyError> {
         if places.is_empty() || places.len() > CPUS_MAX as usize {
@@ -201,8 +203,8 @@ impl Topology {
         Ok(topology)
     }
 
-    /// `cpus` CPUs that are connected as `levels` specifies, smallest level first. Places are
-    /// derived from the levels.
+    /// Returns `cpus` CPUs that are connected as `levels` specifies, smallest level first. Places
+    /// are derived from the levels.
     ///
     /// # Panics
     /// If `cpus` is 0 or above [`CPUS_MAX`], or a level does not name a span for every CPU.
@@ -227,8 +229,8 @@ impl Topology {
         Topology { cpus, places, nodes, distances, levels, is_flat: false }
     }
 
-    /// The machine reduced to its first `cpus` CPUs, as `maxcpus=` does. Nodes left without CPUs
-    /// disappear. `None`: the machine has fewer CPUs, or `cpus` is 0.
+    /// Returns the machine reduced to its first `cpus` CPUs, as `maxcpus=` does. Nodes left without
+    /// CPUs disappear. `None`: the machine has fewer CPUs, or `cpus` is 0.
     pub fn first(&self, cpus: u32) -> Option<Topology> {
         let left = self.places.get(..cpus as usize).filter(|left| !left.is_empty())?;
         let mut nodes: Vec<u32> = left.iter().map(|place| place.node).collect();
@@ -243,45 +245,44 @@ impl Topology {
         Some(Topology { is_flat: self.is_flat, ..topology })
     }
 
-    /// Number of CPUs.
+    /// Returns the number of CPUs.
     #[inline]
     pub const fn cpus(&self) -> u32 {
         self.cpus
     }
 
     /// Whether nothing is known about the connections of the CPUs ([`Topology::flat`]). Where it
-    /// matters, such CPUs share one cache. On other machines, CPUs with caches of their own share
-    /// none.
+    /// matters, such CPUs share one cache. On other machines, CPUs with separate caches share none.
     #[inline]
     pub const fn is_flat(&self) -> bool {
         self.is_flat
     }
 
-    /// The CPUs, ascending.
+    /// Returns the CPUs, ascending.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + use<> {
         (0..self.cpus).map(CpuId)
     }
 
-    /// The levels, smallest first. A level at which CPUs share nothing new is left out: a machine
-    /// without hardware threads has no [`LevelKind::Smt`]. Each node distance that divides the
-    /// nodes cleanly is a level of kind [`LevelKind::Node`]; the largest always does.
+    /// Returns the levels, smallest first. A level at which CPUs share nothing new is left out: a
+    /// machine without hardware threads has no [`LevelKind::Smt`]. Each node distance that divides
+    /// the nodes cleanly is a level of kind [`LevelKind::Node`]; the largest always does.
     pub fn levels(&self) -> &[Level] {
         &self.levels
     }
 
-    /// The place of `cpu`.
+    /// Returns the place of `cpu`.
     #[inline]
     pub fn place(&self, cpu: CpuId) -> Place {
         self.places[cpu.index()]
     }
 
-    /// Number of memory nodes.
+    /// Returns the number of memory nodes.
     #[inline]
     pub const fn nodes(&self) -> u32 {
         self.nodes
     }
 
-    /// The distance of node `to`'s memory from node `from`; [`LOCAL_DISTANCE`] from itself.
+    /// Returns the distance of node `to`'s memory from node `from`; [`LOCAL_DISTANCE`] from itself.
     #[inline]
     pub fn distance(&self, from: u32, to: u32) -> u32 {
         self.distances[(from * self.nodes + to) as usize]
@@ -315,9 +316,9 @@ impl Topology {
         levels
     }
 
-    /// For each node, the number of the set of nodes within `reach` of each other that contains it.
-    /// `None`: these sets overlap instead of dividing the machine (in a ring each node is near two
-    /// others, which are not near each other).
+    /// Returns, for each node, the number of the set of nodes within `reach` of each other that
+    /// contains it. `None`: these sets overlap instead of dividing the machine (in a ring each node
+    /// is near two others, which are not near each other).
     fn nodes_within(&self, reach: u32) -> Option<Vec<u32>> {
         let near = |a, b| self.distance(a, b) <= reach;
         let first: Vec<u32> = (0..self.nodes)
@@ -331,7 +332,7 @@ impl Topology {
     }
 }
 
-/// The same division, numbered from 0 in order of first appearance.
+/// Returns the same division, numbered from 0 in order of first appearance.
 fn renumber(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut known = BTreeMap::new();
     numbers
@@ -463,7 +464,7 @@ mod tests {
 
     #[test]
     fn levels_come_from_places_however_cpus_are_numbered() {
-        // Two nodes of one package each, two cores of two threads; siblings are i and i + 4,
+        // Two nodes of one package each, two cores of two threads. Siblings are i and i + 4,
         // packages alternate.
         let places = (0..8).map(|cpu| place(cpu % 4, cpu % 2 + 10, cpu % 2, cpu % 2));
         let topology = Topology::new(places.collect(), &[]).unwrap();

@@ -1,13 +1,13 @@
 //! Counts of a scheduler's work: the objects that it examined and moved.
 //!
-//! A scheduler decides in no time; the cost of a decision is up to the machine. But only the
-//! scheduler knows how much it had to examine, so it always counts as it goes: a few additions to
-//! plain numbers. A machine with a cost model clears the counts before each hook and converts them
-//! into nanoseconds after it.
+//! A scheduler decides in no time: the machine determines the cost of a decision. But only the
+//! scheduler knows how much it had to examine. It therefore always counts as it goes, which takes a
+//! few additions to plain numbers. A machine with a cost model clears the counts before each hook
+//! and converts them into nanoseconds after it.
 //!
-//! The counts are those of the *kernel's* data structures. Where a scheduler here is faster than
-//! the kernel was (an index cuts a walk short, for example), it counts the kernel's steps and not
-//! its own.
+//! The counts refer to the *kernel's* data structures. Where a scheduler here is faster than the
+//! kernel was (because an index cuts a walk short, for example), it counts the kernel's steps and
+//! not its own.
 
 /// Counts of the work done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

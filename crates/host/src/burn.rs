@@ -6,13 +6,13 @@
 //! Without a ring, a gap between two readings that is longer than a tick's counts as time without a
 //! CPU.
 //!
-//! The thread's CPU clock would be exact, too. But reading it is a system call at which the kernel
+//! The thread's CPU clock would also be exact. But reading it is a system call at which the kernel
 //! charges the thread: slices would end there and not at the tick.
 
 use crate::switches::Slices;
 use crate::sys::{self, SwitchRing};
 
-/// Consumes CPU time, and records where the thread ran meanwhile.
+/// Consumes CPU time, and records where the thread ran during that time.
 #[derive(Debug)]
 pub struct Burner {
     ring: Option<SwitchRing>,
@@ -48,7 +48,7 @@ impl Burner {
         let mut away_ns = 0;
         loop {
             let now_ns = sys::now_ns();
-            // Switches after the clock was read postpone the end, too, so that none is missed.
+            // Switches after the clock was read also postpone the end, so that none is missed.
             match &mut self.ring {
                 Some(ring) => {
                     if ring.head() != ring.seen() {

@@ -16,7 +16,7 @@ pub const CAP_SYS_NICE: u32 = 23;
 /// Number of the capability `CAP_PERFMON`.
 pub const CAP_PERFMON: u32 = 38;
 
-/// The text of a file below `root`, without the end of the line.
+/// Returns the text of a file below `root`, without the end of the line.
 fn text(root: &Path, path: &str) -> Option<String> {
     fs::read_to_string(root.join(path)).ok().map(|text| text.trim_end().to_string())
 }
@@ -82,7 +82,7 @@ pub struct Facts {
     pub places: Vec<Place>,
     /// Ticks per second, and the source of that number.
     pub hz: Option<(u32, String)>,
-    /// Options of the kernel's configuration, as far as it can be read.
+    /// Options of the kernel's configuration; empty if it cannot be read.
     pub config: BTreeMap<String, bool>,
     /// `none (dynamic)`, `voluntary` ..., and the source of that.
     pub preempt: String,
@@ -156,7 +156,7 @@ impl Facts {
         }
     }
 
-    /// Number of CPUs from 0 to the last one that exists.
+    /// Returns the number of CPUs from 0 to the last one that exists.
     pub fn machine_cpus(&self) -> u32 {
         self.cpus.last().map_or(1, |&last| last + 1)
     }
@@ -197,7 +197,7 @@ fn deadline_period_us(root: &Path) -> Option<(u64, u64)> {
     Some((bound("min")?, bound("max")?))
 }
 
-/// The base slice, taken from a new thread without a slice of its own.
+/// Returns the base slice, taken from a new thread without a slice of its own.
 fn base_slice_ns() -> Option<u64> {
     let ask = || {
         // As an ordinary thread, however the creating thread is scheduled.
@@ -207,7 +207,7 @@ fn base_slice_ns() -> Option<u64> {
     std::thread::scope(|scope| scope.spawn(ask).join().ok().flatten())
 }
 
-/// The kernel's configuration, and where it was found.
+/// Returns the kernel's configuration, and where it was found.
 fn kernel_config(root: &Path, release: &str) -> Option<(String, String)> {
     if let Ok(file) = fs::File::open(root.join("proc/config.gz")) {
         let mut text = String::new();

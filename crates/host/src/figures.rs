@@ -3,7 +3,7 @@
 use schedlab_measure::histogram::percentile_of_sorted;
 use serde_json::{Value, json};
 
-/// The median: the middle value, or the mean of the two middle values. `None`: no values.
+/// Returns the median: the middle value, or the mean of the two middle values. `None`: no values.
 pub fn median(values: &[u64]) -> Option<u64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -15,7 +15,7 @@ pub fn median(values: &[u64]) -> Option<u64> {
     }
 }
 
-/// Minimum, median and maximum over the repetitions, in the form of result documents.
+/// Returns the minimum, median and maximum over the repetitions, in the form of result documents.
 pub fn spread(values: &[u64]) -> Value {
     json!({
         "min": values.iter().min(),
@@ -44,7 +44,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// The figures of these latencies; `None`: no latencies.
+    /// Returns the figures of these latencies; `None`: no latencies.
     pub fn of(values: &[u64]) -> Option<Latencies> {
         let mut sorted = values.to_vec();
         sorted.sort_unstable();
@@ -60,7 +60,7 @@ impl Latencies {
         })
     }
 
-    /// The figures, by their names in result documents.
+    /// Returns the figures, by their names in result documents.
     pub fn named(&self) -> [(&'static str, u64); 7] {
         [
             ("count", self.count),

@@ -61,7 +61,7 @@ fn mounts(text: &str) -> impl Iterator<Item = Mount<'_>> {
     })
 }
 
-/// The path of a process in a hierarchy, from the text of `/proc/self/cgroup`. An empty
+/// Returns the path of a process in a hierarchy, from the text of `/proc/self/cgroup`. An empty
 /// `controller` means the unified hierarchy.
 fn path_in<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
@@ -71,13 +71,13 @@ fn path_in<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     })
 }
 
-/// The directory of a group in a mounted hierarchy.
+/// Returns the directory of a group in a mounted hierarchy.
 fn directory(mount: &Mount<'_>, path: &str) -> Option<PathBuf> {
     let inside = path.strip_prefix(mount.root.trim_end_matches('/'))?;
     Some(Path::new(mount.point).join(inside.trim_start_matches('/')))
 }
 
-/// The mount of a version 1 controller.
+/// Returns the mount of a version 1 controller.
 fn find_v1<'a>(mountinfo: &'a str, controller: &str) -> Option<Mount<'a>> {
     mounts(mountinfo)
         .find(|m| m.kind == "cgroup" && m.options.split(',').any(|option| option == controller))
@@ -98,13 +98,13 @@ impl Home {
         has_cpu.then_some(Home { version: Version::V2, directory })
     }
 
-    /// The place of this process.
+    /// Returns the place of this process.
     pub fn of_this_process() -> Option<Home> {
         let mountinfo = fs::read_to_string("/proc/self/mountinfo").ok()?;
         Home::find(&mountinfo, &fs::read_to_string("/proc/self/cgroup").ok()?)
     }
 
-    /// A directory that the user names.
+    /// Returns a directory that the user names.
     ///
     /// # Errors
     /// The directory is not a group with the `cpu` controller.
@@ -123,7 +123,7 @@ impl Home {
         Ok(Home { version, directory: directory.to_path_buf() })
     }
 
-    /// The file to which the numbers of threads are written.
+    /// Returns the file to which the numbers of threads are written.
     pub const fn attach(&self) -> &'static str {
         match self.version {
             Version::V1 => "tasks",
@@ -132,8 +132,8 @@ impl Home {
     }
 }
 
-/// The file with the CPU time of all tasks, for each CPU (version 1) or in total (version 2), if
-/// the root of its hierarchy is visible.
+/// Returns the file with the CPU time of all tasks, for each CPU (version 1) or in total (version
+/// 2), if the root of its hierarchy is visible.
 pub fn accounting_file(version: Version) -> Option<PathBuf> {
     let mountinfo = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let (mount, name) = match version {
@@ -208,18 +208,18 @@ impl MadeGroups {
         Ok(made)
     }
 
-    /// The group of all threads.
+    /// Returns the group of all threads.
     pub fn load(&self) -> &Path {
         &self.directories[0]
     }
 
-    /// The directory, existing or future, of the workload's group with this path.
+    /// Returns the directory, existing or future, of the workload's group with this path.
     pub fn directory(&self, path: &str) -> PathBuf {
         self.load().join(path.trim_start_matches('/'))
     }
 
     /// Makes the workload's groups, parents before children. `realtime`: paths of the groups that
-    /// have real-time tasks; the groups above them count, too.
+    /// have real-time tasks. The groups above them count as well.
     ///
     /// # Errors
     /// The step that is not permitted.
@@ -285,13 +285,13 @@ impl MadeGroups {
         Ok(())
     }
 
-    /// The directories of all groups that were made.
+    /// Returns the directories of all groups that were made.
     pub fn directories(&self) -> &[PathBuf] {
         &self.directories
     }
 }
 
-/// The `cpu.weight` for `cpu.shares`: 100 for 1024, within 1 to 10000.
+/// Returns the `cpu.weight` for `cpu.shares`: 100 for 1024, within 1 to 10000.
 pub fn weight_of(shares: u64) -> u64 {
     ((shares * 100 + 512) / 1024).clamp(1, 10_000)
 }
@@ -415,14 +415,14 @@ mod tests {
         // No process has a number as high as this.
         fs::create_dir_all(directory.join(format!("{PREFIX}4294967295/a/b"))).unwrap();
         fs::create_dir_all(directory.join(format!("{PREFIX}{}", std::process::id()))).unwrap();
-        fs::create_dir_all(directory.join("somebody")).unwrap();
+        fs::create_dir_all(directory.join("unrelated")).unwrap();
         sweep(&directory);
         let mut left: Vec<String> = fs::read_dir(&directory)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         left.sort();
-        assert_eq!(left, [format!("{PREFIX}{}", std::process::id()), "somebody".into()]);
+        assert_eq!(left, [format!("{PREFIX}{}", std::process::id()), "unrelated".into()]);
         fs::remove_dir_all(directory).unwrap();
     }
 }

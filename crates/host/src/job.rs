@@ -128,7 +128,7 @@ pub struct AllSwitches {
     pub stays: Vec<Stay>,
     /// Number of switches for which the buffer had no room.
     pub lost: u64,
-    /// Names of threads outside the workload, as far as they are known.
+    /// Known names of threads outside the workload.
     pub names: BTreeMap<u32, String>,
 }
 

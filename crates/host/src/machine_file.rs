@@ -66,17 +66,17 @@ fn is_urgent(latency: &Latency) -> bool {
     latency.of.starts_with("fifo")
 }
 
-/// The reason why there is no table of timers on busy CPUs, if there is none.
+/// Returns the reason why there is no table of timers on busy CPUs, if there is none.
 pub fn missing_table(costs: &Costs) -> Option<String> {
     let latency = costs.timer_latency.as_ref().filter(|latency| !is_urgent(latency))?;
     Some(format!(
-        "no timer_latency: the thread that slept was not a real-time one ({}), so that it waited for \
-         the other's turn, too; root measures it, or `sudo setcap cap_sys_nice+ep` on the program",
+        "no timer_latency: the thread that slept was not a real-time one ({}), so that it also \
+         waited for the other's turn; run as root, or `sudo setcap cap_sys_nice+ep` on the program",
         latency.of
     ))
 }
 
-/// The tables of quantiles, by their keys.
+/// Returns the tables of quantiles, by their keys.
 pub fn latency_tables(costs: &Costs) -> Vec<(&'static str, Value)> {
     let table = |latency: &Latency| json!(latency.quantiles);
     let over_a_hog = costs.timer_latency.as_ref().filter(|latency| is_urgent(latency));

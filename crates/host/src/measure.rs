@@ -1,5 +1,5 @@
-//! Costs on this machine, as far as a program can observe them. Each figure is the median of
-//! several repetitions, on threads in the group of great weight.
+//! Costs on this machine that a program can observe. Each figure is the median of several
+//! repetitions, on threads in the group of great weight.
 
 use crate::costs::{Costs, Latency};
 use crate::figures::median;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Length from which a gap is not an interrupt but another task's time slice, ns.
 const TURN_NS: u64 = 100_000;
 
-/// The median of repeated measurements, with fractions of ns.
+/// Returns the median of repeated measurements, with fractions of ns.
 fn repeated(
     repetitions: u32,
     mut measure: impl FnMut() -> Result<f64, String>,
@@ -26,7 +26,7 @@ fn repeated(
     Ok(median(&thousandths?).unwrap_or(0) as f64 / 1000.0)
 }
 
-/// Mean duration of one of `count` calls, ns.
+/// Returns the mean duration of one of `count` calls, ns.
 fn each(count: u32, mut call: impl FnMut()) -> f64 {
     let from_ns = sys::now_ns();
     (0..count).for_each(|_| call());

@@ -151,7 +151,7 @@ impl Prepared {
         })
     }
 
-    /// Conditions that will disturb a run, as far as a look beforehand shows.
+    /// Conditions that will disturb a run, found by a check beforehand.
     fn warnings(&self, accounts: &Accounts) -> Result<Vec<String>, String> {
         let before = runner::read(accounts, &self.cpus)?;
         std::thread::sleep(LOOK);

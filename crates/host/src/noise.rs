@@ -17,7 +17,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The source in words.
+    /// Returns the source in words.
     pub const fn name(self) -> &'static str {
         match self {
             Source::Cpuacct => "cpuacct.usage_percpu, exact",
@@ -48,7 +48,8 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// The noise between two readings on `cpus` CPUs, while the workload used `workload_ns`.
+    /// Returns the noise between two readings on `cpus` CPUs, while the workload used
+    /// `workload_ns`.
     pub fn between(before: Reading, after: Reading, workload_ns: u64, cpus: usize) -> Noise {
         let all = after.at_ns.saturating_sub(before.at_ns) as f64 * cpus as f64;
         let others = after.busy_ns.saturating_sub(before.busy_ns).saturating_sub(workload_ns);
@@ -65,8 +66,8 @@ impl Noise {
     }
 }
 
-/// Counts for each thread how often it was preempted without another thread of the workload running
-/// on that CPU until it continued.
+/// Counts for each thread the number of times it was preempted without another thread of the
+/// workload running on that CPU until it continued.
 pub fn preempted_by_others(threads: &[&[Slice]]) -> Vec<u64> {
     // Beginnings of slices by CPU, with the thread.
     let mut starts: BTreeMap<u32, Vec<(u64, usize)>> = BTreeMap::new();
@@ -94,8 +95,8 @@ pub fn preempted_by_others(threads: &[&[Slice]]) -> Vec<u64> {
 /// Nanoseconds in a step of `/proc/stat` (USER_HZ is 100 on all relevant architectures).
 const STEP_NS: u64 = 10_000_000;
 
-/// Busy time and steal time of these CPUs from the text of `/proc/stat`, ns. `None`: a CPU is
-/// missing, or the text has another format.
+/// Returns the busy time and steal time of these CPUs from the text of `/proc/stat`, ns. `None`: a
+/// CPU is missing, or the text has another format.
 pub fn of_proc_stat(text: &str, cpus: &[u32]) -> Option<(u64, u64)> {
     let mut sum = (0, 0);
     for cpu in cpus {
@@ -115,14 +116,14 @@ pub fn of_proc_stat(text: &str, cpus: &[u32]) -> Option<(u64, u64)> {
     Some(sum)
 }
 
-/// The CPU time of these CPUs from the text of `cpuacct.usage_percpu`, ns.
+/// Returns the CPU time of these CPUs from the text of `cpuacct.usage_percpu`, ns.
 pub fn of_usage_percpu(text: &str, cpus: &[u32]) -> Option<u64> {
     let all: Vec<u64> =
         text.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     cpus.iter().map(|&cpu| all.get(cpu as usize)).sum()
 }
 
-/// The CPU time of all CPUs from the text of the root group's `cpu.stat`, ns.
+/// Returns the CPU time of all CPUs from the text of the root group's `cpu.stat`, ns.
 pub fn of_cpu_stat(text: &str) -> Option<u64> {
     let us = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
     us.trim().parse::<u64>().ok()?.checked_mul(1000)

@@ -22,7 +22,7 @@ pub struct Prepared {
     pub model: Model,
     /// Its groups.
     pub groups: GroupPlan,
-    /// What this user may do on this kernel.
+    /// Permissions of this user on this kernel.
     pub probe: Probe,
     /// CPUs of tasks that name none.
     pub cpus: Vec<u32>,
@@ -34,7 +34,7 @@ pub struct Prepared {
     pub options: Options,
 }
 
-/// The place of the groups for a choice.
+/// Returns the place of the groups for a choice.
 fn home(choice: &GroupChoice) -> Result<Option<Home>, String> {
     match choice {
         GroupChoice::Auto => Ok(Home::of_this_process()),
@@ -120,7 +120,7 @@ impl Prepared {
         Ok(Prepared { name, text, model, groups, probe, cpus, left_out, notes, options })
     }
 
-    /// Maximum number of repetitions.
+    /// Returns the maximum number of repetitions.
     pub fn tries(&self) -> u32 {
         self.options.tries.unwrap_or(self.options.runs.saturating_mul(3))
     }
@@ -150,7 +150,7 @@ impl Prepared {
     }
 }
 
-/// The CPUs that `--cpus` names, or all that this process may use.
+/// Returns the CPUs that `--cpus` names, or all that this process may use.
 ///
 /// # Errors
 /// A CPU is offline or may not be used, or the list is empty.

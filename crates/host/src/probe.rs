@@ -1,4 +1,4 @@
-//! What this user may do on this kernel. Each operation is tried on a thread made for it.
+//! Permissions of this user on this kernel. Each operation is tried on a thread made for it.
 
 use crate::facts::{CAP_SYS_NICE, Facts, has_capability};
 use crate::groups::{self, Home, MadeGroups};
@@ -20,12 +20,12 @@ pub struct Permission {
 }
 
 impl Permission {
-    /// The operation is permitted to this extent.
+    /// Reports that the operation is permitted to this extent.
     pub fn yes(how: impl Into<String>) -> Permission {
         Permission { yes: true, how: how.into() }
     }
 
-    /// The operation is not permitted, for this reason.
+    /// Reports that the operation is not permitted, for this reason.
     pub fn no(why: impl Into<String>) -> Permission {
         Permission { yes: false, how: why.into() }
     }
@@ -38,7 +38,7 @@ impl Permission {
     }
 }
 
-/// `EPERM (Operation not permitted)`, or the system's message.
+/// Returns `EPERM (Operation not permitted)`, or the system's message.
 pub fn error_name(error: &io::Error) -> String {
     let name = match error.raw_os_error() {
         Some(libc::EPERM) => "EPERM",
@@ -112,7 +112,7 @@ pub struct Probe {
     pub accounts: Accounts,
 }
 
-/// Runs `f` on a thread of its own, whose attributes may be changed freely.
+/// Runs `f` on a separate thread, whose attributes may be changed freely.
 fn aside<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(f).join() {
         Ok(value) => value,
@@ -261,7 +261,7 @@ impl Probe {
         rows.into_iter().map(|(what, (yes, how))| (what, yes, how)).collect()
     }
 
-    /// The results as the document `schedlab-host-probe/1`.
+    /// Returns the results as the document `schedlab-host-probe/1`.
     pub fn to_json(&self) -> Value {
         let rights: Vec<Value> = self
             .lines()
@@ -401,7 +401,7 @@ fn group_realtime(made: Option<&Result<MadeGroups, String>>) -> Permission {
     }
 }
 
-/// The best source of the CPU time of all tasks.
+/// Returns the best source of the CPU time of all tasks.
 fn accounts(facts: &Facts) -> Accounts {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let in_steps = crate::noise::of_proc_stat(&stat, &facts.cpus).map_or(0, |(busy, _)| busy);
@@ -423,7 +423,7 @@ fn accounts(facts: &Facts) -> Accounts {
 }
 
 impl Accounts {
-    /// The source for a placement: totals over all CPUs are of no use for some of them.
+    /// Returns the source for a placement: totals over all CPUs are of no use for some of them.
     pub fn for_cpus(&self, cpus: &[u32], facts: &Facts) -> Accounts {
         if self.source == Source::CpuStat && cpus.len() < facts.cpus.len() {
             return Accounts { source: Source::ProcStat, file: PathBuf::from("/proc/stat") };

@@ -62,8 +62,8 @@ pub fn describe(attr: &SchedAttr) -> String {
 const NICE_RIGHT: &str =
     "permit it with `sudo setcap cap_sys_nice+ep` on the program, or run it as root";
 
-/// Everything in `model` that this user cannot do on this kernel, with `cpus` for tasks that name
-/// none; once for each task and key.
+/// Returns everything in `model` that this user cannot do on this kernel, with `cpus` for tasks
+/// that name none; once for each task and key.
 pub fn refusals(model: &Model, probe: &Probe, cpus: &[u32]) -> Vec<Refusal> {
     let mut found = vec![];
     for task in &model.tasks {
@@ -150,6 +150,10 @@ impl Checker<'_> {
                 self.refuse("policy", what, way_out);
             }
             Policy::Deadline => self.deadline(stated),
+            Policy::Iso => {
+                let what = "SCHED_ISO is not in this kernel".to_string();
+                self.refuse("policy", what, "leave the task out with --leave-out");
+            }
             Policy::Other | Policy::Batch | Policy::Idle => {
                 let nice = stated.priority.unwrap_or(0);
                 if nice < probe.nice_floor {
@@ -237,7 +241,7 @@ impl Checker<'_> {
                 self.refuse("cpus", what, "start it without taskset, or in another cpuset");
             } else if let Some(missing) = outside(self.cpus) {
                 let there = format_cpus(self.cpus);
-                let what = format!("CPU {missing} is not among those of --cpus, {there}");
+                let what = format!("CPU {missing} is not listed in --cpus {there}");
                 self.refuse("cpus", what, "name it in --cpus too");
             }
         }
@@ -302,7 +306,7 @@ pub(crate) mod tests {
     use schedlab_workload::{Target, rt_app};
     use std::collections::BTreeMap;
 
-    /// An ordinary user without capabilities, on a machine with two CPUs.
+    /// Returns an ordinary user without capabilities, on a machine with two CPUs.
     pub(crate) fn user() -> Probe {
         let place = |cpu| Place { cpu, core: cpu, cache: 0, package: 0, node: 0 };
         let no = || Permission::no("EPERM (Operation not permitted)");
@@ -355,7 +359,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The root user of the same machine.
+    /// Returns the root user of the same machine.
     pub(crate) fn root() -> Probe {
         let yes = || Permission::yes("");
         Probe {
@@ -428,7 +432,7 @@ pub(crate) mod tests {
         let bound = Probe { allowed: vec![0], ..root() };
         assert!(one(cpu, &bound).contains("may not be used"));
         let all = refused(cpu, &root(), &[0]);
-        assert!(all[0].contains("not among those of --cpus, 0"), "{all:?}");
+        assert!(all[0].contains("not listed in --cpus 0"), "{all:?}");
         let slice = r#""a": {"slice": 3000, "run": 1}"#;
         assert_eq!(refused(slice, &user(), &[0, 1]), [""; 0]);
         let old = Probe { slice: Permission::no("this kernel has none"), ..root() };

@@ -26,7 +26,7 @@ const LATENCIES_MAX: usize = 10_000;
 /// Number of slices at which the trace ends.
 const SLICES_MAX: usize = 50_000;
 
-/// The document.
+/// Returns the document.
 pub fn document(prepared: &Prepared, outcome: &Outcome) -> Value {
     let name = Path::new(&prepared.name)
         .file_stem()
@@ -56,7 +56,7 @@ pub fn document(prepared: &Prepared, outcome: &Outcome) -> Value {
     })
 }
 
-/// `cpu0`; `both` for all CPUs of a machine with two; `cpus0-3`.
+/// Returns `cpu0`; `both` for all CPUs of a machine with two; `cpus0-3`.
 fn placement_name(prepared: &Prepared) -> String {
     match &prepared.cpus[..] {
         [one] => format!("cpu{one}"),
@@ -103,7 +103,7 @@ fn machine(prepared: &Prepared, outcome: &Outcome) -> Value {
     })
 }
 
-/// The workload as JSON in which every key occurs once.
+/// Returns the workload as JSON in which every key occurs once.
 fn scenario(model: &Model) -> Value {
     let mut model = model.clone();
     for task in &mut model.tasks {
@@ -119,7 +119,7 @@ fn scenario(model: &Model) -> Value {
     serde_json::from_str(&rt_app::write(&model)).expect("the written workload is JSON")
 }
 
-/// The name, with a number appended if it occurred before.
+/// Returns the name, with a number appended if it occurred before.
 fn unique(seen: &mut BTreeSet<String>, name: &str) -> String {
     let candidates = (2..).map(|number| format!("{name}_{number}"));
     let free = std::iter::once(name.to_string()).chain(candidates).find(|one| !seen.contains(one));
@@ -128,7 +128,8 @@ fn unique(seen: &mut BTreeSet<String>, name: &str) -> String {
     name
 }
 
-/// The repetitions that count: the quiet ones or, if there are none, all, marked as rejected.
+/// Returns the repetitions that count: the quiet ones or, if there are none, all, marked as
+/// rejected.
 fn counted(outcome: &Outcome) -> Vec<&Repetition> {
     let quiet: Vec<_> = outcome.repetitions.iter().filter(|one| one.is_quiet).collect();
     if quiet.is_empty() { outcome.repetitions.iter().collect() } else { quiet }
@@ -174,7 +175,8 @@ fn placement(prepared: &Prepared, outcome: &Outcome) -> Value {
     })
 }
 
-/// The threads of each name, one from each repetition, in the order in which the names occur.
+/// Returns the threads of each name, one from each repetition, in the order in which the names
+/// occur.
 fn by_name<'a>(counted: &[&'a Repetition]) -> Vec<(&'a str, Vec<(&'a Thread, u64)>)> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut found: Vec<(&str, Vec<(&Thread, u64)>)> = vec![];
@@ -194,7 +196,7 @@ fn by_name<'a>(counted: &[&'a Repetition]) -> Vec<(&'a str, Vec<(&'a Thread, u64
     found
 }
 
-/// The plain figures of a thread, by their names in documents.
+/// Returns the plain figures of a thread, by their names in documents.
 fn figures(thread: &Thread) -> [(&'static str, u64); 9] {
     [
         ("cpu_ns", thread.cpu_ns),
@@ -251,7 +253,7 @@ fn wait_latencies(thread: &Thread) -> &[u64] {
     &thread.wait_latencies_ns
 }
 
-/// One repetition with all measurements.
+/// Returns one repetition with all measurements.
 fn repetition(one: &Repetition, tick: Option<&Tick>) -> Value {
     let measured = &one.measured;
     let mut tasks = Map::new();
@@ -290,13 +292,13 @@ fn repetition(one: &Repetition, tick: Option<&Tick>) -> Value {
     })
 }
 
-/// Time of the first tick after the start of a run, ns.
+/// Returns the time of the first tick after the start of a run, ns.
 pub fn first_tick_ns(tick: &Tick, start_ns: u64) -> u64 {
     let period_ns = period_ns(tick.hz);
     (tick.phase_ns % period_ns + period_ns - start_ns % period_ns) % period_ns
 }
 
-/// Where the threads ran in the repetition with this index. `None`: that was not recorded.
+/// Returns where the threads ran in the repetition with this index. `None`: that was not recorded.
 fn trace(measured: &Measured, place: Option<usize>) -> Option<Value> {
     let mut slices = vec![];
     for thread in &measured.threads {
@@ -328,7 +330,7 @@ fn trace(measured: &Measured, place: Option<usize>) -> Option<Value> {
 /// Shortest stay of a thread outside the workload that is included, ns.
 const SHORT_NS: u64 = 1_000;
 
-/// Use of the CPUs in a repetition. `None`: that was not recorded.
+/// Returns the use of the CPUs in a repetition. `None`: that was not recorded.
 fn trace_of_all(measured: &Measured) -> Option<Value> {
     let all = measured.all_switches.as_ref()?;
     let own: BTreeMap<u32, &str> =

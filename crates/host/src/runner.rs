@@ -30,7 +30,7 @@ pub const ENDLESS_NS: u64 = 60_000_000_000;
 /// Interval at which the main thread checks for failures and for the end of all threads, ns.
 const LOOK_NS: u64 = 100_000_000;
 
-/// Main function of a process that was started as the runner. The result goes to `output`.
+/// Runs a process that was started as the runner: its main function. The result goes to `output`.
 ///
 /// # Errors
 /// The input is not a job, or the output cannot be written.
@@ -78,8 +78,8 @@ fn guard(job: &Job) -> Result<(), String> {
     at_most(Resource::Rttime, job.guard_s.saturating_mul(1_000_000), 1_000_000)
 }
 
-/// A limit at which the kernel sends the signal `SIGXCPU`, and after the additional time `grace`
-/// ends the process without a message; not above `maximum`.
+/// Returns a limit at which the kernel sends the signal `SIGXCPU`, and after the additional time
+/// `grace` ends the process without a message; not above `maximum`.
 fn limited(maximum: Option<u64>, limit: u64, grace: u64) -> Rlimit {
     let most = limit.saturating_add(grace);
     let most = maximum.map_or(most, |maximum| maximum.min(most));

@@ -107,7 +107,7 @@ fn ended(status: ExitStatus) -> String {
     }
 }
 
-/// Command that starts this program as the runner, with `arguments`.
+/// Returns the command that starts this program as the runner, with `arguments`.
 ///
 /// # Errors
 /// The system does not report the file of this program.

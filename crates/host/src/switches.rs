@@ -274,7 +274,7 @@ mod tests {
     fn switches_on_a_cpu_say_whose_they_are() {
         let of = |pid: u32, tid: u32| u64::from(pid) | u64::from(tid) << 32;
         let body = [of(1, 2), of(70, 71), 1000, 5];
-        // The test's words are those of a little-endian machine.
+        // The words of the test are in the byte order of a little-endian machine.
         if cfg!(target_endian = "big") {
             return;
         }

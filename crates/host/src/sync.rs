@@ -1,9 +1,9 @@
 //! Objects that threads share, on futexes: mutexes, conditions, barriers, semaphores, suspensions
 //! and timers, with the semantics of rt-app's language in the simulator.
 //!
-//! Each queue is short and protected by a lock that is held for some tens of ns. A waiting thread
-//! parks on a word of its own. So the language, and not the kernel's order, decides which thread a
-//! release, a post or a signal wakes. Only mutexes with priority inheritance are the kernel's
+//! Each queue is short and protected by a lock that is held for some tens of ns. Each waiting
+//! thread parks on its own word. So the language, and not the kernel's order, decides which thread
+//! a release, a post or a signal wakes. Only mutexes with priority inheritance are the kernel's
 //! (`FUTEX_LOCK_PI`), because only the kernel can lend a priority.
 
 use crate::sys;
@@ -102,13 +102,13 @@ pub fn locked<T>(guarded: &Guarded<T>) -> MutexGuard<'_, T> {
     guarded.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Urgency of a waiter for a mutex; smaller is more urgent. Deadline tasks by relative deadline,
-/// real-time tasks by priority, all others equally.
+/// Returns the urgency of a waiter for a mutex; smaller is more urgent. Deadline tasks by relative
+/// deadline, real-time tasks by priority, all others equally.
 fn urgency(attr: &SchedAttr) -> u64 {
     match attr.policy {
         Policy::Deadline => attr.deadline_ns.min((1 << 63) - 1),
         Policy::Fifo | Policy::RoundRobin => (1 << 63) + 99 - u64::from(attr.rt_priority.min(99)),
-        Policy::Other | Policy::Batch | Policy::Idle => u64::MAX,
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => u64::MAX,
     }
 }
 
@@ -173,7 +173,7 @@ impl Mutex {
             match futex::lock_pi2(&self.word, flags, Some(&until)) {
                 Ok(()) => return Waited::Somehow,
                 Err(rustix::io::Errno::TIMEDOUT) => return Waited::RunOver,
-                // Before 5.14: the owner releases it at the end of the run, so this wait ends, too.
+                // Before 5.14: the owner releases it at the end of the run, so this wait also ends.
                 Err(rustix::io::Errno::NOSYS) => match futex::lock_pi(&self.word, flags, None) {
                     Ok(()) => return Waited::Somehow,
                     Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
@@ -342,7 +342,7 @@ impl Suspended {
 pub struct Timer(Guarded<Option<u64>>);
 
 impl Timer {
-    /// Time of the next expiry, ns.
+    /// Returns the time of the next expiry, ns.
     pub fn next(&self, now_ns: u64, start_ns: u64, period_ns: u64, absolute: bool) -> u64 {
         let mut last = locked(&self.0);
         let expires_ns = last.unwrap_or(start_ns).saturating_add(period_ns).min(i64::MAX as u64);

@@ -145,9 +145,9 @@ impl Shared {
 pub enum Begins {
     /// It is ready before the run, and wakes at the script's delay.
     Asleep,
-    /// At once; this is the time of the clock, ns.
+    /// It begins at once; this is the time of the clock, ns.
     Now(u64),
-    /// After a sleep until this time, ns.
+    /// It begins after a sleep until this time, ns.
     At(u64),
 }
 
@@ -222,8 +222,8 @@ impl SchedStat {
 fn why_not(attr: &SchedAttr, error: &io::Error) -> &'static str {
     match (attr.policy, error.raw_os_error()) {
         (Policy::Deadline, Some(libc::EBUSY)) => {
-            "; the kernel admits deadline tasks only as far as all of them together, others' too, \
-             fit into its share of the CPUs (kernel.sched_rt_runtime_us of each \
+            "; the kernel admits deadline tasks only as long as all of them together, those of other \
+             users included, fit into its share of the CPUs (kernel.sched_rt_runtime_us of each \
              kernel.sched_rt_period_us): give it a smaller `dl-runtime`, or fewer instances"
         }
         _ => "",
@@ -308,7 +308,7 @@ impl Thread {
         self.record.start_latency_ns = began_ns.saturating_sub(due_ns);
         let outcome = if due_ns < self.until_ns { self.execute() } else { Ok(()) };
         let ended_ns = sys::now_ns();
-        // This call makes the kernel charge the thread, so that schedstat is up to date.
+        // This call makes the kernel charge the thread, so that schedstat is current.
         sys::thread_cpu_ns();
         let after = SchedStat::read(&mut schedstat);
         let after = after.map_err(|error| self.cannot("read schedstat", &error))?;
@@ -526,7 +526,7 @@ impl Thread {
                     rustix::thread::sched_yield();
                     self.burner.catch_up();
                 }
-                Instr::Fork { program } => self.fork(program)?,
+                Instr::Fork { program, .. } => self.fork(program)?,
                 // Refused before the run.
                 Instr::Exec | Instr::Io { .. } | Instr::Park | Instr::Unpark { .. } => {
                     return Err(Stop::Failed(format!(

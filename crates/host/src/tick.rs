@@ -8,7 +8,7 @@ use schedlab_measure::histogram::percentile_of_sorted;
 use serde::{Deserialize, Serialize};
 
 /// Tick rates of kernel builds, the highest first: the teeth of a coarser comb are also present
-/// whenever those of a finer one are.
+/// whenever the teeth of a finer one are.
 const RATES: [u32; 4] = [1000, 300, 250, 100];
 
 /// Maximum distance from its tooth at which a gap may begin, ns.
@@ -54,7 +54,7 @@ pub struct Tick {
     pub gap_p99_ns: u64,
 }
 
-/// The period of a tick rate, ns.
+/// Returns the period of a tick rate, ns.
 pub fn period_ns(hz: u32) -> u64 {
     1_000_000_000 / u64::from(hz.max(1))
 }
@@ -68,8 +68,8 @@ pub fn find(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: Option<u32>) -> Option<T
     rates.iter().find_map(|&hz| comb(&gaps, from_ns, to_ns, hz))
 }
 
-/// The longest of the gaps, twice as many as the finest comb has teeth. A machine may have so many
-/// short ones that any comb would find its teeth among them.
+/// Returns the longest gaps, at most twice as many as the finest comb has teeth. On a machine with
+/// very many short gaps, any comb would find its teeth among them.
 fn longest(gaps: &[Gap], teeth: u64) -> Vec<Gap> {
     let mut longest = gaps.to_vec();
     longest.sort_by_key(|gap| std::cmp::Reverse(gap.length_ns()));
@@ -115,7 +115,7 @@ fn comb(gaps: &[Gap], from_ns: u64, to_ns: u64, hz: u32) -> Option<Tick> {
     })
 }
 
-/// The phase at which most of the lost time begins: the median of that neighbourhood.
+/// Returns the phase at which most of the lost time begins: the median of that neighbourhood.
 fn densest(gaps: &[Gap], period_ns: u64) -> Option<u64> {
     let phase = |gap: &Gap| gap.start_ns % period_ns;
     // Distances ahead of the first gap of a window, so that the end of the period does not split
@@ -139,7 +139,7 @@ mod tests {
         Gap { start_ns, end_ns: start_ns + length_ns }
     }
 
-    /// Ticks of `hz` at `phase_ns` in 0.1 s, each a little late, and other interrupts.
+    /// Returns the ticks of `hz` at `phase_ns` in 0.1 s, each a little late, and other interrupts.
     fn ticks(hz: u32, phase_ns: u64) -> Vec<Gap> {
         let period_ns = period_ns(hz);
         let teeth = (0..100_000_000 / period_ns).map(|n| gap(n * period_ns + phase_ns, 5_000 + n));

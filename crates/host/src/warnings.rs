@@ -51,8 +51,8 @@ pub fn warnings(
     found
 }
 
-/// Number of threads that never block: their last phase, or all phases, repeat forever and only
-/// compute.
+/// Returns the number of threads that never block: their last phase, or all phases, repeat forever
+/// and only compute.
 fn hogs(model: &Model) -> usize {
     let computes = |action: &Action| {
         matches!(

@@ -100,7 +100,7 @@ fn case(scheduler: &str, groups: &str, sockets: bool) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-/// Peak memory of this process, KiB; `0` where the system does not report it.
+/// Returns the peak memory of this process, KiB; `0` where the system does not report it.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -274,7 +274,7 @@ fn instructions_table(choices: &[Choice]) {
     }
 }
 
-/// Cost of observers: instructions per event of the same run.
+/// Prints the cost of observers: instructions per event of the same run.
 fn observers_table(choices: &[Choice]) {
     println!("Instructions a simulated event by observers (valgrind --tool=callgrind)\n");
     print!("{:<22} {:<9} {:>5} {:>7} {:>10}", "scheduler", "load", "CPUs", "tasks", "events");
@@ -329,7 +329,7 @@ fn counted(
     Some((events, collected.trim().parse().ok()?))
 }
 
-/// Number of events in a fixed virtual time.
+/// Returns the number of events in a fixed virtual time.
 fn fixed(
     choice: &Choice,
     (load, cpus, tasks): (Load, u32, u32),
@@ -455,7 +455,7 @@ fn child(args: &[String]) {
     println!("{a} {b} {c} {}", peak_kib());
 }
 
-/// Number of events, ns for them, ns for the start.
+/// Returns the number of events, ns for them, ns for the start.
 fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) -> [u64; 3] {
     let hz = choice.release.hz_default;
     let scheduler = choice.build(&BuildConfig::flat(cpus, hz)).expect("the scheduler builds");
@@ -495,7 +495,7 @@ fn events(choice: &Choice, load: Load, cpus: u32, tasks: u32, budget: Duration) 
     [machine.counts().events() - before, ns, start_ns]
 }
 
-/// Number of picks, ns for them, ns for the start.
+/// Returns the number of picks, ns for them, ns for the start.
 fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
     const CPU: CpuId = CpuId(0);
     let hz = choice.release.hz_default;
@@ -514,7 +514,7 @@ fn picks(choice: &Choice, tasks: u32, budget: Duration) -> [u64; 3] {
     let mut picks = 0;
     let begun = Watch::start();
     while picks < 20 || begun.wall.elapsed() < budget {
-        // Reading the clock costs time, too: there are several picks for each reading.
+        // Reading the clock also costs time: there are several picks for each reading.
         for _ in 0..if tasks > 10_000 { 1 } else { 32 } {
             platform.set_jiffies(platform.jiffies() + 1);
             platform.set_now_ns(platform.jiffies() * 1_000_000_000 / u64::from(hz));
@@ -543,7 +543,7 @@ impl Watch {
         Watch { wall: Instant::now(), cpu_ns: cpu_ns() }
     }
 
-    /// CPU time since the start if it is known, otherwise wall time, ns.
+    /// Returns the CPU time since the start if it is known, otherwise wall time, ns.
     fn ns(&self) -> u64 {
         match (self.cpu_ns, cpu_ns()) {
             // The system's figure lags by about a tick: for shorter times the wall clock is better.
@@ -553,13 +553,13 @@ impl Watch {
     }
 }
 
-/// CPU time of this process so far, ns. `None`: the system does not report it.
+/// Returns the CPU time of this process so far, ns. `None`: the system does not report it.
 fn cpu_ns() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Peak memory of this process, KiB; `0` where the system does not report it.
+/// Returns the peak memory of this process, KiB; `0` where the system does not report it.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status

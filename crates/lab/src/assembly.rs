@@ -28,8 +28,8 @@ pub struct Assembly<'a> {
 }
 
 impl<'a> Assembly<'a> {
-    /// A machine as `config` describes it, for `choice`, with simultaneous events in the golden
-    /// order.
+    /// Creates a machine as `config` describes it, for `choice`, with simultaneous events in the
+    /// golden order.
     ///
     /// # Errors
     /// Ticks would leave no time for tasks.

@@ -24,7 +24,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// `benchmark` with its default parameters, on one CPU.
+    /// Creates `benchmark` with its default parameters, on one CPU.
     pub fn new(benchmark: impl Into<AnyBenchmark>) -> Bench {
         let benchmark = benchmark.into();
         Bench {
@@ -49,7 +49,7 @@ impl Bench {
         self.config.tunables_of(choice)
     }
 
-    /// Seed of everything random in it.
+    /// Returns the seed of everything random in it.
     pub fn seed(&self) -> u64 {
         self.config.seed.unwrap_or(1)
     }
@@ -62,7 +62,7 @@ impl Bench {
         Fairness::new(self.config.cpus, setup::weights(), &groups, 0)
     }
 
-    /// A session that runs it under `choice`.
+    /// Returns a session that runs it under `choice`.
     ///
     /// # Errors
     /// The scheduler lacks a feature that the benchmark requires, or refuses a setting.

@@ -23,10 +23,11 @@ pub struct Choice {
 
 /// A policy that was loaded from a file.
 pub(crate) trait LoadedPolicy: Any + fmt::Debug + Send + Sync {
-    /// Name of the scheduler that runs this policy: the `number`th of several with that name.
+    /// Returns the name of the scheduler that runs this policy: the `number`th of several with that
+    /// name.
     fn scheduler_name(&self, number: usize) -> String;
 
-    /// File, as the user named it.
+    /// Returns the file, as the user named it.
     fn file(&self) -> &str;
 
     /// Items in the brackets behind the file that are not tunables, as written.
@@ -94,24 +95,24 @@ pub struct Chosen {
 }
 
 impl fmt::Display for Chosen {
-    /// As users write it.
+    /// Writes the choice as users write it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.choice, in_brackets(&self.set))
     }
 }
 
 impl Choice {
-    /// A release of a scheduler that is built into the program.
+    /// Returns a release of a scheduler that is built into the program.
     pub fn of(entry: &'static Entry, release: &'static Release) -> Choice {
         Choice { entry: Cow::Borrowed(entry), release: Cow::Borrowed(release), policy: None }
     }
 
-    /// A scheduler that was loaded at run time. `entry` lists no releases.
+    /// Returns a scheduler that was loaded at run time. `entry` lists no releases.
     pub fn loaded(entry: Entry, release: Release) -> Choice {
         Choice { entry: Cow::Owned(entry), release: Cow::Owned(release), policy: None }
     }
 
-    /// Reason why it cannot run with `needs`. `None`: it can.
+    /// Returns the reason why it cannot run with `needs`. `None`: it can.
     pub fn refuses(&self, needs: &Needs) -> Option<String> {
         let release = &self.release;
         let cpus_max = release.cpus_max.min(CPUS_MAX);
@@ -155,7 +156,7 @@ impl Choice {
         self.release.build(config).map_err(Error::Plan)
     }
 
-    /// Configuration to build it for `needs`, which it does not refuse.
+    /// Returns the configuration to build it for `needs`, which it does not refuse.
     pub fn build_config(&self, needs: &Needs) -> BuildConfig {
         BuildConfig::flat(needs.cpus, needs.hz.unwrap_or(self.release.hz_default))
     }

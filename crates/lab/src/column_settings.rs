@@ -14,7 +14,7 @@ use std::fmt;
 /// Maximum number of columns that lists of values may make. Each column has a run or more.
 pub(crate) const COLUMNS_MAX: usize = 256;
 
-/// Combines each of `chosen` with each combination of the values of `axes`, as far as it has such
+/// Combines each of `chosen` with each combination of the values of `axes`, if it has such
 /// tunables. The values of the first axis change last. Returns notes about schedulers that lack a
 /// tunable. Settings of one scheduler take precedence over settings of all.
 ///

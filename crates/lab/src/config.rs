@@ -46,7 +46,7 @@ pub struct RunConfig {
 }
 
 impl RunConfig {
-    /// A machine of equal CPUs, without costs and settings.
+    /// Returns a machine of equal CPUs, without costs and settings.
     pub fn flat(cpus: u32) -> RunConfig {
         RunConfig {
             cpus,
@@ -66,7 +66,7 @@ impl RunConfig {
         }
     }
 
-    /// The described machine, with all of its CPUs, its HZ and its costs.
+    /// Returns the described machine, with all of its CPUs, its HZ and its costs.
     pub fn described(machine: Description) -> RunConfig {
         RunConfig {
             costs: machine.costs.clone(),
@@ -83,7 +83,7 @@ impl RunConfig {
         Needs { cpus: self.cpus, hz: self.hz, ..Needs::default() }
     }
 
-    /// Configuration to build `choice` for it.
+    /// Returns the configuration to build `choice` for it.
     pub fn build_config(&self, choice: &Choice) -> BuildConfig {
         let mut build = choice.build_config(&self.needs());
         if let Some(machine) = &self.machine {
@@ -102,7 +102,7 @@ impl RunConfig {
         catch_panic(tunables).unwrap_or_default()
     }
 
-    /// Name of the machine in reports.
+    /// Returns the name of the machine in reports.
     pub fn model_name(&self) -> String {
         let kind = if self.costs.is_some() { "modelled" } else { "idealised" };
         match &self.machine {

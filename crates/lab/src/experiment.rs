@@ -34,7 +34,7 @@ pub struct Experiment {
     pub timetable: Timetable,
 }
 
-/// Number of CPUs of the smallest machine with all CPUs that `model` names.
+/// Returns the number of CPUs of the smallest machine with all CPUs that `model` names.
 pub fn cpus_named(model: &Model) -> u32 {
     let of_phases = model.tasks.iter().flat_map(|task| &task.phases).map(|phase| &phase.properties);
     let all = model.tasks.iter().map(|task| &task.properties).chain(of_phases);
@@ -43,7 +43,8 @@ pub fn cpus_named(model: &Model) -> u32 {
 }
 
 impl Experiment {
-    /// `model` on a machine of `cpus` CPUs, with the groups that `settings` and tasks name.
+    /// Creates the experiment with `model` on a machine of `cpus` CPUs, with the groups that
+    /// `settings` and tasks name.
     ///
     /// # Errors
     /// Settings of groups contradict each other, or do not fit the machine.
@@ -83,12 +84,12 @@ impl Experiment {
         }
     }
 
-    /// Machine for which the loader checks the workload.
+    /// Returns the machine for which the loader checks the workload.
     pub fn target(&self) -> Target {
         Target { cpus: self.config.cpus, limited: self.config.limit_ns.is_some() }
     }
 
-    /// Time at which the run stops at the latest, ns.
+    /// Returns the time at which the run stops at the latest, ns.
     pub fn until_ns(&self) -> Option<u64> {
         let until_ns = self.config.limit_ns.or(self.model.global.duration_ns)?;
         Some(until_ns.saturating_add(self.config.start.lead_ns()))
@@ -133,7 +134,7 @@ impl Experiment {
         self.config.tunables_of(choice)
     }
 
-    /// A session that runs it under `choice`, which does not refuse it.
+    /// Returns a session that runs it under `choice`, which does not refuse it.
     ///
     /// # Errors
     /// The scheduler refuses a setting.
@@ -141,7 +142,7 @@ impl Experiment {
         self.measured_session(&self.config, choice, self.record)
     }
 
-    /// A session with `config` and `record` in place of its own settings.
+    /// Returns a session with `config` and `record` in place of its own settings.
     pub(crate) fn measured_session<'o>(
         &self,
         config: &RunConfig,
@@ -154,8 +155,8 @@ impl Experiment {
         })
     }
 
-    /// A session without a report: only an observer receives the events. Events of the first
-    /// `lead_ns` are reported to it at time 0.
+    /// Returns a session without a report: only an observer receives the events. Events of the
+    /// first `lead_ns` are reported to it at time 0.
     pub fn unmeasured_session<'o>(
         &self,
         config: &RunConfig,
@@ -165,8 +166,8 @@ impl Experiment {
         self.session_with(config, choice, lead_ns, |_, _| None)
     }
 
-    /// A session whose report begins at `lead_ns`. It shows threads with the names that `renamed`
-    /// has for their keys.
+    /// Returns a session whose report begins at `lead_ns`. It shows threads with the names that
+    /// `renamed` has for their keys.
     pub(crate) fn renamed_session<'o>(
         &self,
         choice: &Choice,

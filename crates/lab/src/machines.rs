@@ -1,5 +1,5 @@
-//! Machines by name, with a check that only the laboratory can make: that the schedulers with costs
-//! of their own exist.
+//! Machines by name, with a check that only the laboratory can make: that the schedulers with
+//! separate costs exist.
 
 use schedlab_machine::costs::{CostModel, special_of};
 use schedlab_machine::description::{self, Description, DescriptionError};

@@ -41,8 +41,8 @@ impl Recorded {
     }
 }
 
-/// The page of `report`, which was made from `prepared`. `None`: it is a benchmark, which has
-/// [another page](bench_page).
+/// Returns the page of `report`, which was made from `prepared`. `None`: it is a benchmark, which
+/// has [another page](bench_page).
 pub fn page(prepared: &Prepared, report: &Report, threads: NonZeroUsize) -> Option<String> {
     prepared.experiment()?;
     let recorded = record_all(prepared, threads);
@@ -55,9 +55,9 @@ pub fn page(prepared: &Prepared, report: &Report, threads: NonZeroUsize) -> Opti
     Some(html::page(&Page::new(report, &seen)))
 }
 
-/// The page of a benchmark's `report`, which was made from `prepared`: its figures (`figure` comes
-/// first), and one run of each scheduler, with the first of all values and seeds, as on the page of
-/// a workload. `None`: `prepared` is not a benchmark.
+/// Returns the page of a benchmark's `report`, which was made from `prepared`: its figures
+/// (`figure` comes first), and one run of each scheduler, with the first of all values and seeds,
+/// as on the page of a workload. `None`: `prepared` is not a benchmark.
 pub fn bench_page(
     prepared: &Prepared,
     report: &BenchReport,
@@ -94,14 +94,14 @@ pub fn bench_page(
     Some(html::page(&page))
 }
 
-/// The runs of all schedulers that end regularly, with their recorders.
+/// Returns the runs of all schedulers that end regularly, with their recorders.
 fn record_all(prepared: &Prepared, threads: NonZeroUsize) -> Vec<Recorded> {
     let most = (TURNS_RECORDED / prepared.schedulers().len().max(1)).min(TURNS_MOST);
     let record = |contender: &Contender| record(prepared, contender, most);
     parallel::map(prepared.schedulers(), threads, record).into_iter().flatten().collect()
 }
 
-/// A run with its recorder, if it ends regularly.
+/// Returns a run with its recorder, if it ends regularly.
 fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Recorded> {
     let config = match (prepared.experiment_of(contender), prepared.sweep()) {
         (Some(experiment), _) => experiment.config.clone(),

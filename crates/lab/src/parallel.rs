@@ -8,7 +8,7 @@ use std::sync::mpsc;
 /// Number of results for each thread that may wait for the caller.
 const AHEAD: usize = 8;
 
-/// Number of threads: as many as the machine has cores.
+/// Returns the number of threads: as many as the machine has cores.
 pub fn cores() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }

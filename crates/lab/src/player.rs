@@ -1,7 +1,7 @@
 //! A run that can be viewed at any time, in both directions: [`Player`].
 //!
-//! The run is simulated as far as it is viewed, and its last part is kept on a [`Film`] in bounded
-//! memory. To view earlier times, the run is repeated up to there; it is the same run.
+//! The run is simulated up to the moment that is viewed, and its last part is kept on a [`Film`] in
+//! bounded memory. To view earlier times, the run is repeated up to there; it is the same run.
 
 use crate::error::Error;
 use crate::plan::{Contender, Prepared};
@@ -67,7 +67,7 @@ impl<'a> Player<'a> {
         })
     }
 
-    /// The scheduler.
+    /// Returns the scheduler.
     pub fn scheduler(&self) -> &'a Contender {
         self.scheduler
     }
@@ -77,29 +77,29 @@ impl<'a> Player<'a> {
         &self.rules
     }
 
-    /// Name of a task that has been created.
+    /// Returns the name of a task that has been created.
     pub fn name(&self, task: schedlab_core::TaskId) -> String {
         let film = self.film();
         let names = film.names();
         if task.index() < names.len() { names[task].clone() } else { "?".into() }
     }
 
-    /// Time and kind of the end of the run, if it is known yet.
+    /// Returns the time and kind of the end of the run, if it is known yet.
     pub fn end(&self) -> Option<(u64, &Ended)> {
         self.end.as_ref().map(|(at_ns, how)| (*at_ns, how))
     }
 
-    /// End of the run, ns, if it is known yet; otherwise its limit, if there is one.
+    /// Returns the end of the run, ns, if it is known yet; otherwise its limit, if there is one.
     pub fn length_ns(&self) -> Option<u64> {
         self.end.as_ref().map(|&(at_ns, _)| at_ns).or(self.session.limit_ns())
     }
 
-    /// `at_ns`, or the end of the run if it is known to be earlier.
+    /// Returns `at_ns`, or the end of the run if it is known to be earlier.
     pub fn within(&self, at_ns: u64) -> u64 {
         self.end.as_ref().map_or(at_ns, |&(end_ns, _)| at_ns.min(end_ns))
     }
 
-    /// Time up to which the run has been made, ns.
+    /// Returns the time up to which the run has been made, ns.
     pub fn made_ns(&self) -> u64 {
         self.session.now_ns()
     }
@@ -110,7 +110,7 @@ impl<'a> Player<'a> {
         at_ns >= self.film().from_ns() && (self.is_over() || self.session.now_ns() > at_ns)
     }
 
-    /// The part of the run that is kept.
+    /// Returns the part of the run that is kept.
     fn film(&self) -> Ref<'_, Film> {
         self.film.borrow()
     }
@@ -170,19 +170,19 @@ impl<'a> Player<'a> {
         done
     }
 
-    /// State at `at_ns`, or at the end if that is earlier, after all events at that time. `None`:
-    /// first [`approach`](Player::approach) it.
+    /// Returns the state at `at_ns`, or at the end if that is earlier, after all events at that
+    /// time. `None`: first [`approach`](Player::approach) it.
     pub fn scene(&self, at_ns: u64) -> Option<Scene> {
         if self.knows(at_ns) { self.film().scene(self.within(at_ns)) } else { None }
     }
 
-    /// Time from which scenes are known without running again, ns.
+    /// Returns the time from which scenes are known without running again, ns.
     pub fn from_ns(&self) -> u64 {
         self.film().from_ns()
     }
 
-    /// The time of the first decision after `at_ns`. [`Lookup::Absent`]: there is none. Simulates
-    /// about `work` events. `None`: it was not found yet.
+    /// Returns the time of the first decision after `at_ns`. [`Lookup::Absent`]: there is none.
+    /// Simulates about `work` events. `None`: it was not found yet.
     ///
     /// # Errors
     /// As for [`approach`](Player::approach).
@@ -202,8 +202,8 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The time of the last decision before `at_ns`. [`Lookup::Absent`]: there is none. Simulates
-    /// about `work` events. `None`: it was not found yet.
+    /// Returns the time of the last decision before `at_ns`. [`Lookup::Absent`]: there is none.
+    /// Simulates about `work` events. `None`: it was not found yet.
     ///
     /// # Errors
     /// As for [`approach`](Player::approach).
@@ -228,7 +228,7 @@ impl<'a> Player<'a> {
         })
     }
 
-    /// The time of the last decision at `at_ns` or before, ns, as far as it is known without
+    /// Returns the time of the last decision at `at_ns` or before, ns, if it is known without
     /// running again.
     pub fn last_decision(&self, at_ns: u64) -> Option<u64> {
         if !self.knows(at_ns) {
@@ -240,13 +240,13 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The decisions at `at_ns`.
+    /// Returns the decisions at `at_ns`.
     pub fn decisions_at(&self, at_ns: u64) -> Vec<Note> {
         if self.knows(at_ns) { self.film().decisions_at(at_ns) } else { vec![] }
     }
 }
 
-/// A session that `film` observes, before its first event.
+/// Returns a session that `film` observes, before its first event.
 fn begin<'a>(
     prepared: &Prepared,
     scheduler: &Contender,

@@ -59,7 +59,7 @@ pub fn recorded(trace: &Trace, turns: Option<usize>) -> Result<Recorded, ReadErr
 }
 
 impl Recorded {
-    /// The report of the schedule alone.
+    /// Returns the report of the schedule alone.
     pub fn report(&self, name: &str) -> Report {
         let header = &self.reading.header;
         let workload = WorkloadInfo {
@@ -71,12 +71,12 @@ impl Recorded {
         Report::new(workload, vec![self.run.clone()])
     }
 
-    /// The recording for a page.
+    /// Returns the recording for a page.
     pub fn seen(&self) -> Option<Recording<'_>> {
         self.history.as_ref().map(|history| Recording { history, rules: &[], explained: &[] })
     }
 
-    /// Its page for a browser.
+    /// Returns its page for a browser.
     pub fn page(&self, name: &str) -> String {
         let report = self.report(name);
         let what = format!("recorded, {}", self.what());

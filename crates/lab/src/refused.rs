@@ -41,7 +41,7 @@ pub(crate) fn text(refusals: &Refusals, name: impl Fn(TaskId) -> String) -> Opti
     Some(format!("the kernel refused requests of tasks:\n  {}", lines.join("\n  ")))
 }
 
-/// The error number, and how the task continues.
+/// Returns the error number, and how the task continues.
 fn outcome(refusal: &Refusal) -> String {
     let errno = refusal.errno;
     match refusal.request {
@@ -52,7 +52,7 @@ fn outcome(refusal: &Refusal) -> String {
     }
 }
 
-/// The request, its time, and the reason for the refusal.
+/// Returns the request, its time, and the reason for the refusal.
 fn asked(refusal: &Refusal) -> String {
     let what = match refusal.request {
         Request::Policy(policy) => policy.name(),

@@ -29,7 +29,7 @@ pub struct TaskInfo {
     pub attr: SchedAttr,
     /// Number of completed loops of its program.
     pub loops_finished: u64,
-    /// Number of completed rounds of its program's phases that have loops of their own.
+    /// Number of completed rounds of its program's phases that have their own loops.
     pub loop_rounds: u64,
     /// Number of times that it reached a timer.
     pub periods: u64,
@@ -38,7 +38,7 @@ pub struct TaskInfo {
 }
 
 impl TaskInfo {
-    /// Number of completed jobs. `ended`: whether the task has ended.
+    /// Returns the number of completed jobs. `ended`: whether the task has ended.
     fn jobs(&self, ended: bool) -> u64 {
         let rounds = if self.loop_rounds > 0 { self.loop_rounds } else { self.loops_finished };
         rounds.max(u64::from(ended))
@@ -92,8 +92,8 @@ pub struct RunInputs<'a> {
 }
 
 impl<'a> RunInputs<'a> {
-    /// Data of a recorded schedule. It has the task on each CPU, but no tunables, ticks, costs and
-    /// groups. `model`: name of the machine.
+    /// Returns the data of a recorded schedule. It has the task on each CPU, but no tunables,
+    /// ticks, costs and groups. `model`: name of the machine.
     pub fn of_recorded(
         scheduler: SchedulerInfo,
         (cpus, model): (u32, &str),
@@ -319,8 +319,8 @@ fn key_figures(tasks: &[TaskFigures], stats: &Stats) -> Vec<KeyFigures> {
         latency.max_ns = latency.max_ns.max(task.latency_max_ns);
     }
     for (number, key) in keys.iter_mut().enumerate() {
-        // Counted under the key during the run, unless tasks that were forked since have keys of
-        // their own.
+        // Counted under the key during the run, unless tasks that were forked since have their own
+        // keys.
         match stats.keys().get(number) {
             Some(did) if did.latency.count == key.wakeup_latency.count => {
                 key.wakeup_latency = match &did.histogram {
@@ -421,7 +421,7 @@ fn refusal_row(refusal: &Refusal) -> RefusalRow {
     }
 }
 
-/// Kind of a refused request, in a word.
+/// Returns the kind of a refused request, in a word.
 pub(crate) fn asked(request: Request) -> &'static str {
     match request {
         Request::Policy(policy) => policy.name(),

@@ -4,7 +4,8 @@ use crate::error::UnknownScheduler;
 use crate::scx::spec;
 use crate::settings::{KINDS, Setting};
 
-/// Place in `text` at which a scheduler's name ends and its settings begin, if it has any.
+/// Returns the place in `text` at which a scheduler's name ends and its settings begin, if it has
+/// any.
 fn settings_at(text: &str) -> Option<usize> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '.' | '-');
     let at = text.find(['[', ':'])?;

@@ -78,12 +78,12 @@ impl Expects {
         Ok(())
     }
 
-    /// CPU counts for which the policy is written. `None`: any.
+    /// Returns the CPU counts for which the policy is written. `None`: any.
     pub fn cpus(&self) -> Option<&RangeInclusive<u32>> {
         self.cpus.as_ref()
     }
 
-    /// Tick rates for which the policy is written, Hz. `None`: any.
+    /// Returns the tick rates for which the policy is written, Hz. `None`: any.
     pub fn hz(&self) -> Option<&RangeInclusive<u32>> {
         self.hz.as_ref()
     }
@@ -94,7 +94,7 @@ impl Expects {
     }
 }
 
-/// `4` or `1..4`.
+/// Parses `4` or `1..4`.
 fn range(text: &str) -> Option<RangeInclusive<u32>> {
     let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&number| number > 0);
     let (first, last) = match text.split_once("..") {

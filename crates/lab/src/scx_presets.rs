@@ -53,7 +53,8 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// The preset of the policy that has this `ops.name` (`bpfland`, `bpfland_1.0.17_x86_64`).
+    /// Returns the preset of the policy that has this `ops.name` (`bpfland`,
+    /// `bpfland_1.0.17_x86_64`).
     pub fn of(name: &str) -> Option<Preset> {
         let is_it = |(policy, _): &&(&str, &str)| {
             let rest = name.strip_prefix(policy);

@@ -63,7 +63,7 @@ fn script(table: &Table) -> Result<Script, String> {
     Ok(script)
 }
 
-/// Type of a value, for messages.
+/// Returns the type of a value, for messages.
 fn kind(value: &toml::Value) -> String {
     match value.type_str() {
         word @ ("integer" | "array") => format!("an {word}"),
@@ -161,7 +161,7 @@ fn value(place: &str, given: &toml::Value) -> Result<Value, String> {
     })
 }
 
-/// `NAME = VALUE` of a table, in the order of the names.
+/// Reads each `NAME = VALUE` of a table, in the order of the names.
 fn sets(place: &str, given: Option<&toml::Value>) -> Result<Vec<Located<Assignment>>, String> {
     let Some(given) = given else { return Ok(vec![]) };
     let toml::Value::Table(table) = given else {

@@ -2,33 +2,33 @@
 
 pub use crate::choice::{Choice, Chosen, Needs};
 pub use crate::error::UnknownScheduler;
+use crate::kernels;
+pub use crate::lookup::{find, of_kernel};
 use crate::scheduler_names::{whole_names, with_settings};
 use crate::scx::{policy, spec};
 use crate::settings::Setting;
-use schedlab_core::{Entry, Origin, Release};
-use schedlab_sched::nearest::{Nearest, nearest};
-use schedlab_sched::registry::{self, LookupError};
-use schedlab_workload::close_names;
+use schedlab_core::{Entry, Origin};
+use schedlab_sched::registry;
 
-/// All schedulers in their default releases, in the order in which Linux had them.
+/// Returns all schedulers in their default releases, in the order in which Linux had them.
 pub fn defaults() -> Vec<Choice> {
     let first = |entry: &&'static Entry| Choice::of(entry, &entry.releases[0]);
     registry::ALL.iter().map(first).collect()
 }
 
-/// The schedulers that Linux had, each in its default release.
+/// Returns the schedulers that Linux had, each in its default release.
 pub fn linux() -> Vec<Choice> {
     of_origin(Origin::Linux)
 }
 
-/// The main line: what most machines ran since 2.4, and its main rival. These are 2.4, the O(1)
-/// scheduler of 2.6, CFS, BFS and EEVDF, each in its default release.
+/// Returns the main line: what most machines ran since 2.4, and its main rival. These are 2.4, the
+/// O(1) scheduler of 2.6, CFS, BFS and EEVDF, each in its default release.
 pub fn main_line() -> Vec<Choice> {
     let is_of_it = |choice: &Choice| MAIN_LINE.contains(&choice.entry.name.as_ref());
     linux().into_iter().filter(is_of_it).collect()
 }
 
-/// The newest scheduler of the main line, which recent kernels run.
+/// Returns the newest scheduler of the main line, which recent kernels run.
 pub fn newest() -> Option<Choice> {
     main_line().pop()
 }
@@ -36,7 +36,7 @@ pub fn newest() -> Option<Choice> {
 /// Names of the main line.
 const MAIN_LINE: [&str; 5] = ["o_n", "o_1", "cfs", "bfs", "eevdf"];
 
-/// The textbook policies, each in its default form.
+/// Returns the textbook policies, each in its default form.
 pub fn textbook() -> Vec<Choice> {
     of_origin(Origin::Textbook)
 }
@@ -45,7 +45,7 @@ fn of_origin(origin: Origin) -> Vec<Choice> {
     defaults().into_iter().filter(|choice| choice.entry.origin == origin).collect()
 }
 
-/// All releases of all schedulers.
+/// Returns all releases of all schedulers.
 pub fn all() -> Vec<Choice> {
     let of = |entry: &&'static Entry| {
         let entry: &'static Entry = entry;
@@ -63,87 +63,10 @@ fn find_among(name: &str, own: &[Choice]) -> Result<Choice, UnknownScheduler> {
     own.iter().find(is_called).cloned().map_or_else(|| find(name), Ok)
 }
 
-/// The scheduler of a kernel release: `eevdf@6.18` for `6.18.3-lab`. Of the implemented releases,
-/// the nearest is taken.
-pub fn of_kernel(release: &str) -> Option<String> {
-    let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
-    let numbers: Vec<u32> =
-        release[..end].split('.').map_while(|number| number.parse().ok()).collect();
-    let (&major, &minor) = (numbers.first()?, numbers.get(1)?);
-    let patch = numbers.get(2).copied().unwrap_or(0);
-    let name = match (major, minor, patch) {
-        (..=1, ..) | (2, ..=5, _) => "o_n",
-        (2, 6, ..=22) => "o_1",
-        (..=5, ..) | (6, ..=5, _) => "cfs",
-        _ => "eevdf",
-    };
-    let version = match major {
-        ..=2 => format!("{major}.{minor}.{patch}"),
-        _ => format!("{major}.{minor}"),
-    };
-    if find(&format!("{name}@{version}")).is_ok() {
-        return Some(format!("{name}@{version}"));
-    }
-    let (entry, _) = registry::find(name).ok()?;
-    let nearest = nearest(entry, &version)?;
-    Some(format!("{name}@{}", nearest.release.version))
-}
-
-/// Finds `cfs` or `cfs@2.6.24`.
-///
-/// # Errors
-/// The name is unknown. The message lists the known names.
-pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
-    if spec::is_spec(name) {
-        let (choice, set) = policy::choose(name).map_err(UnknownScheduler)?;
-        return match set.is_empty() {
-            true => Ok(choice),
-            false => policy::fixed(&choice, &set).map_err(UnknownScheduler),
-        };
-    }
-    match registry::find(name) {
-        Ok((entry, release)) => Ok(Choice::of(entry, release)),
-        Err(LookupError::Release(entry)) => {
-            let entry = registry::ALL.iter().find(|other| other.name == entry);
-            let known: Vec<&str> = entry.map_or(vec![], |entry| {
-                let versions = |release: &'static Release| {
-                    std::iter::once(release.version).chain(release.also.iter().copied())
-                };
-                entry.releases.iter().flat_map(versions).collect()
-            });
-            let (bare, version) = name.split_once('@').unwrap_or((name, ""));
-            let nearest = entry.and_then(|entry| nearest(entry, version)).map_or(
-                String::new(),
-                |Nearest { release, differs }| {
-                    let like = release.version;
-                    format!(
-                        "; the nearest is {bare}@{like} ({bare}@{version}: rules as {like}; \
-                         {differs})"
-                    )
-                },
-            );
-            Err(UnknownScheduler(format!(
-                "there is no release \"{version}\" of {bare}{nearest}; there are {}",
-                known.join(", ")
-            )))
-        }
-        Err(LookupError::Name) => {
-            let bare = name.split('@').next().unwrap_or(name);
-            let names: Vec<&str> = registry::ALL.iter().map(|entry| entry.name.as_ref()).collect();
-            let close = close_names(bare, names.iter().copied());
-            let hint = if close.is_empty() {
-                format!("there are {}", names.join(", "))
-            } else {
-                format!("did you mean {}? (`schedlab list` shows them all)", close.join(" or "))
-            };
-            Err(UnknownScheduler(format!("there is no scheduler \"{bare}\"; {hint}")))
-        }
-    }
-}
-
 /// Returns the schedulers that `names` select, each once, in the order in which they are named. A
-/// name is a scheduler with or without a release, `main`, `linux`, `textbook` or `all`. Schedulers
-/// with different settings count as different.
+/// name is a scheduler with or without a release, a kernel (`ubuntu 24.04`, `6.8.0-45-generic`,
+/// `host`: see [`kernels`]), `main`, `linux`, `textbook` or `all`. Schedulers with different
+/// settings count as different.
 ///
 /// # Errors
 /// The first name that is unknown.
@@ -174,6 +97,13 @@ pub fn choose_among(
     for name in whole_names(names) {
         if spec::is_spec(&name) {
             let (choice, set) = policy::choose(&name).map_err(UnknownScheduler)?;
+            add(choice, true, &set);
+            continue;
+        }
+        if own.iter().all(|choice| choice.entry.name != name.trim())
+            && let Some(kernel) = kernels::find(&name)?
+        {
+            let Chosen { choice, set, .. } = kernel.chosen();
             add(choice, true, &set);
             continue;
         }

@@ -11,6 +11,12 @@ use std::fmt;
 /// Kinds of settings, which precede a `:`. A tunable has none.
 pub const KINDS: [&str; 4] = ["nice", "shares", "weight", "quota"];
 
+/// Name of the setting of ticks a second.
+const HZ: &str = "hz";
+
+/// Name of the setting that names a column's kernel.
+const KERNEL: &str = "kernel";
+
 /// Period of a quota that is written without one, µs.
 const PERIOD_US: u64 = 100_000;
 
@@ -52,6 +58,16 @@ pub enum Setting {
         /// CPU time and period, µs. `None`: no limit.
         limit_us: Option<(u64, u64)>,
     },
+    /// `hz=250`: ticks a second.
+    Hz {
+        /// 100 to 1000.
+        hz: u32,
+    },
+    /// `kernel=ubuntu 24.04`: name of the kernel that the column stands for. It changes nothing.
+    Kernel {
+        /// The name.
+        title: String,
+    },
 }
 
 impl Setting {
@@ -83,7 +99,11 @@ impl Setting {
                     "{name}={value}: the {owner} is missing; write it as {name}:{owner}={value}"
                 ));
             }
-            return Ok(Setting::Tunable { name: name.into(), value: number(name, value)? });
+            return match name {
+                HZ => Ok(Setting::Hz { hz: hz(value)? }),
+                KERNEL => Ok(Setting::Kernel { title: value.into() }),
+                _ => Ok(Setting::Tunable { name: name.into(), value: number(name, value)? }),
+            };
         };
         if kind == "nice" {
             if owner.is_empty() {
@@ -108,7 +128,7 @@ impl Setting {
         })
     }
 
-    /// Name of the setting: `nice:hog`, `sched_latency_ns`.
+    /// Returns the name of the setting: `nice:hog`, `sched_latency_ns`.
     pub fn name(&self) -> String {
         match self {
             Setting::Tunable { name, .. } => name.clone(),
@@ -116,14 +136,18 @@ impl Setting {
             Setting::Shares { path, .. } => format!("shares:{path}"),
             Setting::Weight { path, .. } => format!("weight:{path}"),
             Setting::Quota { path, .. } => format!("quota:{path}"),
+            Setting::Hz { .. } => HZ.into(),
+            Setting::Kernel { .. } => KERNEL.into(),
         }
     }
 
-    /// Value, in a form that can be parsed again.
+    /// Returns the value, in a form that can be parsed again.
     pub fn value(&self) -> String {
         match self {
             Setting::Tunable { value, .. } => value.to_string(),
             Setting::Nice { nice, .. } => nice.to_string(),
+            Setting::Hz { hz } => hz.to_string(),
+            Setting::Kernel { title } => title.clone(),
             Setting::Shares { shares: value, .. } | Setting::Weight { weight: value, .. } => {
                 value.to_string()
             }
@@ -134,7 +158,7 @@ impl Setting {
         }
     }
 
-    /// The tunable and its value. `None`: it is another setting.
+    /// Returns the tunable and its value. `None`: it is another setting.
     pub fn tunable(&self) -> Option<(&str, i64)> {
         match self {
             Setting::Tunable { name, value } => Some((name, *value)),
@@ -142,11 +166,14 @@ impl Setting {
         }
     }
 
-    /// The group, and the setting as in the option `--group`. `None`: it is not a setting of a
-    /// group.
+    /// Returns the group, and the setting as in the option `--group`. `None`: it is not a setting
+    /// of a group.
     pub fn group(&self) -> Option<(&str, String)> {
         Some(match self {
-            Setting::Tunable { .. } | Setting::Nice { .. } => return None,
+            Setting::Tunable { .. }
+            | Setting::Nice { .. }
+            | Setting::Hz { .. }
+            | Setting::Kernel { .. } => return None,
             Setting::Shares { path, shares } => (path, format!("{path}:cpu.shares={shares}")),
             Setting::Weight { path, weight } => (path, format!("{path}:cpu.weight={weight}")),
             Setting::Quota { path, limit_us: None } => (path, format!("{path}:cpu.max=max")),
@@ -156,7 +183,15 @@ impl Setting {
         })
     }
 
-    /// The setting as in reports.
+    /// Returns the name of the kernel. `None`: it is another setting.
+    pub fn kernel(&self) -> Option<&str> {
+        match self {
+            Setting::Kernel { title } => Some(title),
+            _ => None,
+        }
+    }
+
+    /// Returns the setting as in reports.
     pub fn written(&self) -> SettingRow {
         let value = match self.value().parse() {
             Ok(number) => SettingValue::Number(number),
@@ -167,7 +202,7 @@ impl Setting {
 }
 
 impl fmt::Display for Setting {
-    /// As [`Setting::parse`] reads it.
+    /// Writes the setting as [`Setting::parse`] reads it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.name(), self.value())
     }
@@ -223,8 +258,8 @@ impl Axis {
         Ok(Axis { name: name.into(), values: read })
     }
 
-    /// The only value, if there is just one: it applies to all columns and does not distinguish
-    /// them.
+    /// Returns the only value, if there is just one: it applies to all columns and does not
+    /// distinguish them.
     pub fn common(&self) -> Option<&Setting> {
         match self.values.as_slice() {
             [Some(one)] => Some(one),
@@ -276,6 +311,14 @@ fn split(text: &str) -> Result<(&str, &str), String> {
         return Err(format!("there is no value behind {name}="));
     }
     Ok((name.trim(), value.trim()))
+}
+
+/// Parses ticks a second.
+fn hz(text: &str) -> Result<u32, String> {
+    let found = exact(text, 1).and_then(|hz| u32::try_from(hz).ok());
+    found
+        .filter(|hz| (100..=1000).contains(hz))
+        .ok_or_else(|| format!("hz={text}: ticks a second are a whole number from 100 to 1000"))
 }
 
 fn group_path(kind: &str, text: &str) -> Result<String, String> {

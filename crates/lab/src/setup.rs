@@ -34,7 +34,7 @@ pub fn weights() -> Weights {
 }
 
 impl<'a> NewGroup<'a> {
-    /// A group below the root with only a weight.
+    /// Returns a group below the root with only a weight.
     pub fn weighing(path: &'a str, shares: u64) -> NewGroup<'a> {
         NewGroup { path, parent: None, shares, idle: false, quota: None, cpus: None, frozen: false }
     }
@@ -113,7 +113,7 @@ where
     Ok(())
 }
 
-/// Parent of each of `groups`.
+/// Returns the parent of each of `groups`.
 pub fn parents(groups: &[NewGroup<'_>]) -> Vec<GroupId> {
     let ids = group_ids(groups.len());
     groups.iter().map(|group| group.parent.map_or(GroupId::ROOT, |parent| ids[parent])).collect()

@@ -26,7 +26,7 @@ fn run_under(choice: &Choice, bench: &Bench) -> Findings {
     run.findings
 }
 
-/// The findings of a benchmark on `cpus` CPUs under `scheduler`.
+/// Returns the findings of a benchmark on `cpus` CPUs under `scheduler`.
 fn run(name: &str, cpus: u32, scheduler: &str, set: &[(&str, &str)]) -> Findings {
     run_under(&select::find(scheduler).expect("the scheduler exists"), &bench(name, cpus, set))
 }
@@ -37,7 +37,7 @@ fn figure(findings: &Findings, name: &str) -> f64 {
         .unwrap_or_else(|| panic!("no figure is called {name}: {:?}", findings.figures))
 }
 
-/// All schedulers that can run the benchmark.
+/// Returns all schedulers that can run the benchmark.
 fn able(bench: &Bench) -> Vec<Choice> {
     let needs = bench.needs();
     select::all().into_iter().filter(|choice| choice.refuses(&needs).is_none()).collect()

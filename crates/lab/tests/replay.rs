@@ -1,5 +1,5 @@
-//! Recordings replayed: compared with other recordings of the same work, damaged, and recordings of
-//! our own runs.
+//! Recordings replayed: compared with other recordings of the same work, damaged, and made of our
+//! own runs.
 
 use schedlab_lab::parallel;
 use schedlab_lab::plan::{MachineSpec, Source};
@@ -26,7 +26,7 @@ fn books(text: &str) -> Option<Trace> {
     Some(books.into_trace())
 }
 
-/// The replay request for a recording whose work ran in a group with the program's name.
+/// Returns the replay request for a recording whose work ran in a group with the program's name.
 fn question(name: &str, root: &str) -> (Replay, Trace) {
     let file = format!("{}.groups", root.trim_end_matches(".sh"));
     let groups = String::from_utf8(bytes(&file)).expect("the file is text");
@@ -43,7 +43,7 @@ fn answer(replay: &Replay, trace: Trace) -> ReplayReport {
     prepared.run(parallel::cores()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// End and waiting time, ms, of the groups that `is_in` selects, in a column.
+/// Returns the end and waiting time, ms, of the groups that `is_in` selects, in a column.
 fn of_column(answer: &ReplayReport, column: usize, is_in: impl Fn(&str) -> bool) -> (f64, f64) {
     let mut both = (0.0_f64, 0.0);
     for (group, figures) in answer.groups.iter().zip(&answer.columns[column].groups) {
@@ -138,7 +138,7 @@ fn a_build_beside_a_nicer_hog_is_predicted() {
     near("hog", of_column(&answer, 2, |group| group == "hog"), (2551.1, 1922.8), (0.04, 0.10));
 }
 
-/// The opposite change is predicted, too.
+/// The opposite change is also predicted.
 #[test]
 fn a_build_beside_a_less_nice_hog_is_predicted() {
     let (replay, trace) = question("build-hog10", "build.sh");

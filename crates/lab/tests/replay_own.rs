@@ -1,5 +1,5 @@
-//! A run of our own, recorded and replayed under the same scheduler, is the same run. It contains
-//! no noise, so that any difference is a fault of the importer.
+//! One of our own runs, recorded and replayed under the same scheduler, is the same run. It
+//! contains no noise, so that any difference is a fault of the importer.
 
 use schedlab_lab::plan::{Benchmark, Load, MachineSpec, Plan, Source};
 use schedlab_lab::replay::{Replay, ReplayReport};
@@ -11,13 +11,13 @@ use schedlab_workload::model::{Action, Event, Global, Loops, Model, Phase, Prope
 use schedlab_workload::rt_app;
 use std::num::NonZeroUsize;
 
-/// The run of `text` under `scheduler`, as a trace.
+/// Returns the run of `text` under `scheduler`, as a trace.
 fn record(text: &str, scheduler: &str, cpus: u32, hz: u32) -> Trace {
     let source = Source { file: "own.json".into(), text: text.into() };
     record_load(Load::Workload(source), scheduler, cpus, hz)
 }
 
-/// The run of `load` under `scheduler`, as a trace.
+/// Returns the run of `load` under `scheduler`, as a trace.
 fn record_load(load: Load, scheduler: &str, cpus: u32, hz: u32) -> Trace {
     let machine = MachineSpec { cpus: Some(cpus), hz: Some(hz), ..MachineSpec::default() };
     let plan = Plan { machine, ..Plan::new(load, vec![scheduler.into()]) };
@@ -31,7 +31,7 @@ fn record_load(load: Load, scheduler: &str, cpus: u32, hz: u32) -> Trace {
     recorder.into_sink().into_trace()
 }
 
-/// Its unchanged replay under the same scheduler.
+/// Returns its unchanged replay under the same scheduler.
 fn replayed(trace: Trace, scheduler: &str, hz: u32) -> ReplayReport {
     let replay =
         Replay { recorded: Some(scheduler.into()), hz: Some(hz), seeds: 1, ..Replay::new("own") };
@@ -43,7 +43,7 @@ fn event(key: &str, action: Action) -> Event {
     Event { key: key.into(), action }
 }
 
-/// Tasks that compute, sleep, wake each other and fork, with all times different.
+/// Creates tasks that compute, sleep, wake each other and fork, with all times different.
 fn random(seed: u64) -> Model {
     let mut random = SplitMix64::new(seed);
     let mut ns = |most_us: u64| 1_000 + random.below(most_us * 1_000);

@@ -148,8 +148,8 @@ fn two_hogs_under_round_robin() {
     assert_eq!((run.totals.wait_mean_ns, run.totals.wait_max_ns), (Some(350 * MS), 150 * MS));
     assert_eq!((run.totals.switches_voluntary, run.totals.switches_involuntary), (2, 4));
     let fairness = run.fairness.as_ref().unwrap();
-    // Each was entitled to half of the time that the other had had. The second was alone for the
-    // last 100 ms. By share, 400 of 350 ms, and 400 of 450: (8/7 + 8/9)^2 / 2 (64/49 + 64/81).
+    // Each was entitled to half the time that the other had had. The second was alone for the last
+    // 100 ms. By share, 400 of 350 ms, and 400 of 450: (8/7 + 8/9)^2 / 2 (64/49 + 64/81).
     assert_eq!((fairness.lag_max_ns, fairness.owed_max_task), (75 * MS, Some(1)));
     assert_eq!((fairness.owed_end_ns, fairness.jain_by_share), (50 * MS, Some(0.984615)));
     assert_eq!(fairness.jain_by_weight, Some(1.0));

@@ -2,9 +2,9 @@
 //! tasks.
 //!
 //! A [`Machine`] consists of a scheduler (what runs where), a [`Workload`] (what tasks do) and an
-//! [`Observer`] (what is recorded), and is started by [`run`](Machine::run). It knows the three
-//! only through these interfaces. Time is virtual, in integer nanoseconds. The same three parts
-//! give the same run, to the nanosecond, on any machine.
+//! [`Observer`] (what is recorded), and is started by [`run`](Machine::run). The machine knows the
+//! three only through these interfaces. Time is virtual, in integer nanoseconds. The same three
+//! parts give the same run, to the nanosecond, on any machine.
 //!
 //! * [`machine`]: the event loop, and the order of events within one nanosecond.
 //! * [`Action`]: changes made to a machine while it runs.

@@ -44,7 +44,7 @@ use costs::modelled::Modelled;
 use due::Due;
 use groups::Groups;
 use schedlab_core::{
-    CpuId, CpuSet, Observer, Platform, Policy, Request, Scheduler, TaskId, TimerKey,
+    CpuId, CpuSet, Observer, Platform, Policy, Request, Scheduler, TaskId, TimerKey, Waker,
 };
 use std::collections::VecDeque;
 use task::{Settings, Task};
@@ -77,6 +77,10 @@ pub struct Machine<S, W, O> {
     late_softirqs: bool,
     reap: bool,
     wake_from_interrupt: bool,
+    interrupt_cpu: Option<CpuId>,
+    resume_after_switch: bool,
+    /// Tasks that are woken when their CPUs have switched away from them, and their wakers.
+    late_wakes: Vec<(TaskId, Waker)>,
     counts: Counts,
     /// Number of tasks that have not ended, including unborn tasks.
     alive: usize,
@@ -147,6 +151,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             late_softirqs: config.late_softirqs,
             reap: config.reap,
             wake_from_interrupt: config.wake_from_interrupt,
+            interrupt_cpu: config.interrupt_cpu,
+            resume_after_switch: config.resume_after_switch,
+            late_wakes: Vec::with_capacity(config.cpus as usize),
             counts: Counts::default(),
             runnable: 0,
             held: 0,

@@ -29,7 +29,7 @@ impl Ticks {
         Ticks::with_offsets((0..cpus).map(|_| 0).collect(), hz)
     }
 
-    /// Makes CPU i tick `offsets_ns[i]` after the full k/HZ seconds; each offset is below 1/HZ.
+    /// Makes CPU i tick `offsets_ns[i]` after the full k/HZ seconds. Each offset is below 1/HZ.
     pub fn with_offsets(offsets_ns: Vec<u64>, hz: u32) -> Ticks {
         assert!(hz > 0);
         let mut order: Vec<(u64, CpuId)> = offsets_ns
@@ -58,8 +58,8 @@ impl Ticks {
         self
     }
 
-    /// Ticks at the recorded `times` (ns and CPU) of another machine; no tick follows the last.
-    /// Jiffies still count full 1/HZ seconds.
+    /// Returns ticks at the recorded `times` (ns and CPU) of another machine. No tick follows the
+    /// last. Jiffies still count full 1/HZ seconds.
     pub fn recorded(mut times: Vec<(u64, CpuId)>, hz: u32) -> Ticks {
         times.sort_unstable();
         times.reverse();

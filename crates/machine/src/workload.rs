@@ -22,7 +22,7 @@ pub enum Op {
         /// The time, ns.
         until_ns: u64,
     },
-    /// Kill `task`, as `SIGKILL` does; nothing happens if it has ended. A task that kills itself
+    /// Kill `task`, as `SIGKILL` does. Nothing happens if it has ended. A task that kills itself
     /// takes no further operation.
     Kill {
         /// Task to kill.
@@ -61,7 +61,7 @@ pub enum Op {
     /// `execve(2)`: the scheduler may choose another CPU. A caller that is moved takes its next
     /// operation on the new CPU.
     Exec,
-    /// `sched_yield(2)`; the task takes its next operation when it has the CPU again.
+    /// `sched_yield(2)`. The task takes its next operation when it has the CPU again.
     Yield,
     /// `sched_yield(2)`, but the task takes its next operation at once, as in some golden
     /// schedules.

@@ -119,7 +119,7 @@ fn machine(release: &Release, cpus: u32, hz: u32, scripts: Scripts, costs: Optio
     machine
 }
 
-/// Returns a model with these costs, in ns; all others are zero.
+/// Returns a model with these costs, in ns. All others are zero.
 fn costs(set: &[(&str, f64)]) -> CostModel {
     let mut model = CostModel::default();
     for (name, ns) in set {

@@ -166,7 +166,7 @@ fn run(version: Version, cpus: u32, seed: u64, order: Order) -> (u64, u32) {
             scheduler.group_new(platform, parent, 256 << number).unwrap();
         }
         if seed.is_multiple_of(5) {
-            // Checks the trees' smallest slices, too.
+            // Also checks the trees' smallest slices.
             let _ = scheduler.set_tunable(platform, "exact_min_slice", 1);
         }
     });

@@ -13,7 +13,7 @@ use std::convert::Infallible;
 
 const MS: u64 = 1_000_000;
 
-/// Runs and sleeps alternate; without sleep the task is a hog.
+/// Runs and sleeps alternate. Without sleep the task is a hog.
 #[derive(Clone)]
 struct Program {
     nice: i32,

@@ -2,14 +2,14 @@
 //!
 //! This is the one vocabulary of the comparison table, CSV, the JSON document, sweeps and their
 //! `--figure`, and published experiments. A metric has one [`id`](Metric::id), which never changes.
-//! The other names that users may write are aliases and stand here, too: the field of the JSON
+//! The other names that users may write are aliases and are also listed here: the field of the JSON
 //! document, the [`title`](Metric::title) as a benchmark's `--figure`, the word of a paper file.
 //! `docs/metrics.md` is generated from this list.
 //!
 //! `schedlab-report::metrics` computes the value of each metric for a given run.
 //!
-//! Some metrics are distributions: each [`Statistic`] of one is a metric of its own,
-//! `wakeup_latency_p99`, which [`find`] finds.
+//! Some metrics are distributions: each [`Statistic`] of a distribution is a separate metric, such
+//! as `wakeup_latency_p99`, which [`find`] finds.
 
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +85,7 @@ pub enum Scope {
     Run,
     /// One CPU; argument: its number.
     Cpu,
-    /// The tasks of one key together; argument: the key; `*` means all tasks.
+    /// The tasks of one key together; argument: the key. `*` means all tasks.
     Key,
     /// The tasks of two keys, one over the other; arguments: two keys.
     KeyPair,
@@ -327,7 +327,7 @@ pub fn find_paper_word(word: &str) -> Option<(&'static Metric, PaperWord)> {
     })
 }
 
-/// Iterates over every metric; each statistic of a distribution counts as one.
+/// Iterates over every metric. Each statistic of a distribution counts as one.
 pub fn every() -> impl Iterator<Item = Named> {
     ALL.iter().flat_map(|metric| {
         let whole = (!metric.distribution).then_some(Named { metric, statistic: None });
@@ -831,8 +831,8 @@ pub const ALL: &[Metric] = &[
         Ns,
         Lower,
         "the largest abs(lag) of a burst, sampled when the task changes from waiting to running or \
-         back and when burst or run end; lag = what a fluid machine with the same bursts has \
-         given it - its CPU time; one value per burst of any length",
+         back and when the burst or the run ends; lag = what a fluid machine with the same bursts \
+         has given it, minus its CPU time; one value per burst of any length",
         "How far a task was from its share while it was runnable; behind and ahead count alike. \
          A burst lasts from start or wakeup to the next time the task blocks or ends, or to the \
          end of the run. The lag is 0 when a burst begins, unless the task was ahead when it went \

@@ -12,13 +12,14 @@
 //!                         by weight
 //! ```
 //!
-//! With no more tasks than CPUs, each task thus gets a whole CPU. What a task would have got so far
-//! is the integral S_i(t) of its rate. What it did get is its CPU time c_i(t). Its **lag** is S_i -
-//! c_i, positive if it is owed time.
+//! With no more tasks than CPUs, each task thus gets a whole CPU. The time that a task would have
+//! had so far is the integral S_i(t) of its rate. The time that it did have is its CPU time c_i(t).
+//! Its **lag** is S_i - c_i, positive if time is due to it.
 //!
-//! Weights are those of the kernel's nice values (nice 0 = 1024). A task in a group counts with its
-//! share of its group's share of what the group's parent has, and so on up, counting only runnable
-//! tasks. All schedulers are measured against this one standard, even those that never promised it.
+//! Weights follow from nice values as in the kernel (nice 0 = 1024). A task in a group counts with
+//! its share of its group's share of what the group's parent has, and so on up, counting only
+//! runnable tasks. All schedulers are measured against this one standard, even if they never
+//! promised it.
 //!
 //! # Tasks outside the fluid machine
 //!
@@ -40,9 +41,9 @@
 //! Tasks of one group and one weight have the same rate, so one integral for each such **class** is
 //! enough. A task keeps the difference between its own integral and its class's. Rates change only
 //! when the set of runnable tasks does (or a real-time task gets or leaves a CPU). Such a change
-//! costs O(groups + classes), whatever the number of tasks; a switch costs O(1). Between two
-//! switches of its own, a task's lag only rises (waiting) or only falls (running), so sampling it
-//! at its switches finds every extreme.
+//! costs O(groups + classes), whatever the number of tasks. A switch costs O(1). Between two of its
+//! own switches, a task's lag only rises (waiting) or only falls (running), so sampling it at its
+//! switches finds every extreme.
 //!
 //! Rates are computed in floating point (IEEE double, the same on every machine) and rounded to
 //! 2^-56 CPUs. All sums are integers.
@@ -80,7 +81,7 @@ impl Weights {
                 Some(self.by_nice[row].max(1))
             }
             Policy::Idle => Some(self.idle.max(1)),
-            Policy::Fifo | Policy::RoundRobin | Policy::Deadline => None,
+            Policy::Fifo | Policy::RoundRobin | Policy::Deadline | Policy::Iso => None,
         }
     }
 }
@@ -195,7 +196,7 @@ impl Fairness {
         &self.bursts.lags
     }
 
-    /// `task` becomes runnable.
+    /// Records that `task` becomes runnable.
     fn activate(&mut self, now_ns: u64, task: TaskId) {
         self.fluid.advance(now_ns);
         let account = &mut self.tasks[task];
@@ -206,7 +207,7 @@ impl Fairness {
         self.fluid.add(class);
     }
 
-    /// `task` stops being runnable.
+    /// Records that `task` stops being runnable.
     fn deactivate(&mut self, now_ns: u64, task: TaskId) {
         self.fluid.advance(now_ns);
         let account = &mut self.tasks[task];
@@ -228,7 +229,7 @@ impl Fairness {
         }
     }
 
-    /// Samples the lag of `task`; its CPU time must be up to date.
+    /// Samples the lag of `task`. Its CPU time must be up to date.
     fn look(&mut self, now_ns: u64, task: TaskId) {
         if self.tasks[task].class.is_none() {
             return;
@@ -241,7 +242,7 @@ impl Fairness {
         account.ahead_max_ns = account.ahead_max_ns.max(-lag_ns);
     }
 
-    /// `task` gets a CPU.
+    /// Records that `task` gets a CPU.
     fn take_cpu(&mut self, now_ns: u64, task: TaskId) {
         self.look(now_ns, task);
         self.bursts.take_cpu(now_ns, task);
@@ -252,7 +253,7 @@ impl Fairness {
         }
     }
 
-    /// `task` leaves its CPU.
+    /// Records that `task` leaves its CPU.
     fn leave_cpu(&mut self, now_ns: u64, task: TaskId) {
         let account = &mut self.tasks[task];
         let Some(since_ns) = account.running.take() else {
@@ -451,7 +452,7 @@ impl Fairness {
         }
     }
 
-    /// A CPU goes online or offline.
+    /// Records that a CPU goes online or offline.
     #[cold]
     fn online_changed(&mut self, now_ns: u64, online: bool) {
         self.fluid.advance(now_ns);
@@ -480,7 +481,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Simple weights by nice value: nice n weighs n, for n from 1; nice 0 weighs 1024.
+    /// Returns simple weights by nice value: nice n weighs n for n from 1, and nice 0 weighs 1024.
     fn plain_weights() -> Weights {
         let mut by_nice = [1; 40];
         by_nice[20] = 1024;
@@ -494,7 +495,7 @@ mod tests {
         TaskAttr { sched: SchedAttr::nice(nice), group: GroupId(group), ..TaskAttr::default() }
     }
 
-    /// All tasks, by weight and group, start at 0.
+    /// Returns a machine whose tasks, given by weight and group, all start at 0.
     fn machine(cpus: u32, groups: &[Group], tasks: &[(i32, u32)]) -> Fairness {
         let mut fairness = Fairness::new(cpus, plain_weights(), groups, 0);
         for (number, &(weight, group)) in tasks.iter().enumerate() {
@@ -535,8 +536,8 @@ mod tests {
         fairness.on(SECOND / 4, online(false));
         fairness.on(SECOND * 3 / 4, online(true));
         assert_eq!(after_a_second(fairness), [SECOND * 3 / 4; 2]);
-        // One task has the remaining CPU all the time: it is ahead by half of the time, and the
-        // other is owed that much, in the burst as well.
+        // One task has the remaining CPU all the time. It is ahead by half that time, and the other
+        // is owed that much, in the burst as well.
         let mut fairness = machine(2, &[], &flat(&[0, 0]));
         fairness.on(0, online(false));
         fairness.on(0, Event::switched(CpuId(0), None, false, Some(TaskId(0))));
@@ -683,7 +684,7 @@ mod tests {
         assert_eq!((b.cpu_ns, b.share_ns), (0, 100));
     }
 
-    /// The definition, task by task: rates in CPUs.
+    /// Computes the rates in CPUs by the definition, task by task.
     fn rates(cpus: usize, weights: &[u64], runnable: &[bool]) -> Vec<f64> {
         let mut rates = vec![0.0; weights.len()];
         let mut open: Vec<usize> = (0..weights.len()).filter(|&task| runnable[task]).collect();

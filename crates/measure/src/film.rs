@@ -1,7 +1,7 @@
 //! The last part of a run, with access to every moment: [`Film`], in bounded memory.
 //!
 //! Events are kept as [`Note`]s, in pieces that each begin with the [`Scene`] at that time. When
-//! there is no more room, the oldest piece is dropped. To see it again, run again.
+//! there is no more room, the oldest piece is dropped. To see that piece again, repeat the run.
 
 use crate::scene::{Note, Scene};
 use schedlab_core::{Event, Observer, TaskTable};
@@ -59,7 +59,7 @@ pub struct Film {
 }
 
 impl Film {
-    /// Creates a film of a machine with `cpus` CPUs; pieces take at most about `room` bytes.
+    /// Creates a film of a machine with `cpus` CPUs. Pieces take at most about `room` bytes.
     pub fn new(cpus: u32, room: usize) -> Film {
         let now = Scene::new(cpus);
         let first = Piece { before: now.clone(), notes: vec![] };
@@ -133,7 +133,7 @@ impl Film {
         let notes = self.pieces.range(..=last).rev().flat_map(|piece| piece.notes.iter().rev());
         let found = notes.filter(|(when_ns, _)| *when_ns < at_ns).find(|(_, it)| it.is_decision());
         match found {
-            // The first instant that is left may have lost its beginning; its time is right.
+            // The first instant that is left may have lost its beginning. Its time is right.
             Some(&(when_ns, _)) => Lookup::Found(when_ns),
             None if self.cut => Lookup::Gone,
             None => Lookup::Absent,
@@ -188,7 +188,7 @@ mod tests {
 
     const CPU: CpuId = CpuId(0);
 
-    /// Two tasks alternate: task (n mod 2) has the CPU from 10 n on.
+    /// Makes two tasks alternate: task (n mod 2) has the CPU from 10 n on.
     fn turns(film: &mut Film, turns: u64) {
         for task in [0, 1] {
             film.on(0, Event::Named { task: TaskId(task), name: "hog" });

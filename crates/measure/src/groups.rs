@@ -10,7 +10,7 @@ pub struct GroupUsage {
     /// Parent of each group, by number from 1.
     parents: Vec<GroupId>,
     cpus: usize,
-    /// CPU time of the tasks in each group itself, ns. Each group has a row of all CPUs; the root
+    /// CPU time of the tasks in each group itself, ns. Each group has a row of all CPUs. The root
     /// is first.
     own_ns: Vec<u64>,
     group_of: TaskTable<GroupId>,

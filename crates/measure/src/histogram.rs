@@ -1,8 +1,8 @@
 //! Distributions of durations: [`Histogram`].
 //!
-//! Each value up to 511 ns has a bucket of its own. Above, every power of two is divided into 256
-//! equal buckets. A value read back is therefore at most 1/256 (under 0.4 %) above the true one, at
-//! any magnitude. Count, sum, smallest and largest value are exact.
+//! Each value up to 511 ns has its own bucket. Above, every power of two is divided into 256 equal
+//! buckets. A value read back is therefore at most 1/256 (under 0.4 %) above the true one, at any
+//! magnitude. Count, sum, smallest and largest value are exact.
 
 /// Number of linear buckets per power of two.
 const PER_POWER: u64 = 256;

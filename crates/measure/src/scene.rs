@@ -1,7 +1,7 @@
 //! State of a machine at a moment: [`Scene`], built from events, each kept as a [`Note`].
 //!
-//! The terms are those of [`stats`](crate::stats): a task is running, waiting (runnable without a
-//! CPU) or asleep, and its time is divided among these without gap or overlap.
+//! The terms are the same as in [`stats`](crate::stats): a task is running, waiting (runnable
+//! without a CPU) or asleep, and its time is divided among these states without gap or overlap.
 
 use schedlab_core::{
     BlockReason, CpuId, Event, GroupId, Policy, Rule, SchedAttr, TaskId, TaskTable, Waker,
@@ -55,7 +55,7 @@ impl From<&SchedAttr> for Prio {
     }
 }
 
-/// State of a task at a moment. Sums are as of [`since_ns`](TaskSnapshot::since_ns); the methods
+/// State of a task at a moment. Sums are as of [`since_ns`](TaskSnapshot::since_ns). The methods
 /// return them as of a given time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TaskSnapshot {
@@ -137,7 +137,7 @@ impl TaskSnapshot {
         }
     }
 
-    /// It was woken while it ran, and never had to wait.
+    /// Records that it was woken while it ran, and never had to wait.
     fn never_waited(&mut self) {
         if let Some(woken_ns) = self.woken_ns {
             self.note_latency(woken_ns);
@@ -167,7 +167,7 @@ impl CpuSnapshot {
     }
 }
 
-/// An event, as far as it changes a scene.
+/// The part of an event that changes a scene.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Note {
     /// [`Event::Born`].
@@ -301,7 +301,7 @@ impl Note {
 pub struct Scene {
     /// CPUs.
     pub cpus: Vec<CpuSnapshot>,
-    /// Tasks; those that have not started are [`Doing::NotThere`].
+    /// Tasks. Those that have not started are [`Doing::NotThere`].
     pub tasks: TaskTable<TaskSnapshot>,
 }
 
@@ -350,7 +350,7 @@ impl Scene {
                 }
                 row.woken_ns = None;
                 let doing = match reason {
-                    BlockReason::Interruptible => Doing::Sleeping,
+                    BlockReason::Interruptible | BlockReason::Futex => Doing::Sleeping,
                     BlockReason::Uninterruptible => Doing::Uninterruptible,
                     BlockReason::Stopped => Doing::Stopped,
                     BlockReason::Dead => Doing::Ended,

@@ -27,7 +27,7 @@ pub struct Extent {
 }
 
 impl Default for Extent {
-    /// The whole run.
+    /// Returns the whole run.
     fn default() -> Extent {
         Extent { from_ns: 0, until_ns: u64::MAX, most: usize::MAX }
     }

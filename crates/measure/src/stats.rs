@@ -29,8 +29,8 @@
 //!   of an interactive task).
 //! * **slowdown** of a burst: response / demand. A burst lasts from start or wakeup to the next
 //!   time the task blocks or ends. The response is its length, and the demand is the CPU time of
-//!   the task in it. 1: it never waited. A burst without CPU time has no slowdown, nor has one that
-//!   was not over when the run ended.
+//!   the task in it. 1: it never waited. A burst without CPU time has no slowdown. Neither has a
+//!   burst that was not over when the run ended.
 //! * **idle exit**: the part of a wakeup latency in which the CPU that the task then ran on, or the
 //!   CPU with the interrupt that woke it, was leaving an idle state.
 //! * **voluntary switch**: the task had blocked or ended; **involuntary**: it was still runnable. A
@@ -44,11 +44,11 @@ use crate::histogram::{BUCKETS, Histogram, Moments, bucket_of};
 use schedlab_core::{BlockReason, CpuId, Event, Observer, TaskId, TaskTable, Waker};
 use std::collections::BTreeMap;
 
-/// Maximum number of keys with latency histograms of their own. Later keys have count, sum and
-/// maximum only.
+/// Maximum number of keys with their own latency histograms. Later keys have count, sum and maximum
+/// only.
 pub const KEY_HISTOGRAMS_MAX: usize = 256;
 
-/// Maximum number of tasks with latency histograms of their own: the first of the initial tasks.
+/// Maximum number of tasks with their own latency histograms: the first of the initial tasks.
 pub const TASK_HISTOGRAMS_MAX: usize = 256;
 
 /// Slowdowns are counted in this fraction of 1.
@@ -303,7 +303,7 @@ impl Stats {
         &self.slowdown
     }
 
-    /// Returns the wakeup latencies of a task; `None` if it has no histogram of its own.
+    /// Returns the wakeup latencies of a task; `None` if it has no separate histogram.
     pub fn task_latency(&self, task: TaskId) -> Option<&Histogram> {
         self.task_latency.get(task.index())
     }

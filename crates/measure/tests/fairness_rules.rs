@@ -10,7 +10,7 @@ use schedlab_measure::fairness::{Fairness, Group, Weights};
 const S: u64 = 1_000_000_000;
 const CPU: CpuId = CpuId(0);
 
-/// Every nice value weighs 1024, `SCHED_IDLE` 3.
+/// Returns a machine on which every nice value weighs 1024, and `SCHED_IDLE` 3.
 fn machine(cpus: u32, groups: &[Group]) -> Fairness {
     Fairness::new(cpus, Weights::new(&[1024; 40], 3), groups, 0)
 }
@@ -72,7 +72,7 @@ fn a_group_whose_last_task_sleeps_leaves_its_parent() {
 
 #[test]
 fn a_group_counts_once_however_many_tasks_it_has() {
-    // Group 1 has three tasks beside task 0. They fall asleep one after the other; the group keeps
+    // Group 1 has three tasks next to task 0. They fall asleep one after the other. The group keeps
     // its half.
     let mut fairness = machine(1, &[below(0, 1024)]);
     start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
@@ -215,7 +215,7 @@ fn who_was_served_before_its_time_is_quits_once_the_others_had_theirs() {
     // So far the hog was owed 50 more each time ...
     assert_eq!((hog.owed_max_ns, other.ahead_max_ns), (500, 500));
     // ... within a burst 50 at most, when it gets the CPU back. 100 later the fluid machine has
-    // finished the other's burst, too, and the hog had half of the CPU meanwhile.
+    // also finished the other's burst, and the hog had half of the CPU in the meantime.
     assert_eq!((hog.burst_lag_max_ns, other.burst_lag_max_ns), (50, 50));
     assert_eq!(burst_lags(&fairness), [(50, 11)]);
     // 1000 were due to the hog, and it had them. The other had twice what was due.
@@ -298,7 +298,7 @@ fn one_that_sleeps_leaves_when_it_has_been_served() {
 
 #[test]
 fn what_an_idle_cpu_cost_is_handed_on_to_nobody() {
-    // Two CPUs: a hog on one; the other task waits 200 for the idle one every time.
+    // Two CPUs: a hog on one. The other task waits 200 for the idle one every time.
     let mut fairness = machine(2, &[]);
     start(&mut fairness, 0, 0, 0, SchedAttr::nice(0));
     start(&mut fairness, 0, 1, 0, SchedAttr::nice(0));

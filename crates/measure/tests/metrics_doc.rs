@@ -75,7 +75,7 @@ fn the_document_lists_the_catalogue() {
     assert_eq!(written.lines().count(), right.lines().count(), "docs/metrics.md lacks a metric");
 }
 
-/// The words of paper files are documented in docs/papers.md, too.
+/// The words of paper files are also documented in docs/papers.md.
 #[test]
 fn every_word_of_paper_files_is_documented() {
     let document = include_str!("../../../docs/papers.md");

@@ -40,7 +40,7 @@ pub fn check(axes: &For) -> Result<(), Error> {
     Ok(())
 }
 
-/// All combinations, the last axis (in alphabetical order) changing fastest.
+/// Returns all combinations, the last axis (in alphabetical order) changing fastest.
 pub fn combinations(axes: &For) -> Vec<Binding> {
     let mut all = vec![Binding::new()];
     for (name, values) in axes {

@@ -50,7 +50,7 @@ pub fn apply(text: &str) -> Result<Findings, Error> {
     Ok(Findings { figures, ..Findings::default() })
 }
 
-/// interbench's X at a constant share of a CPU: figures `mean` and `max`, in ms.
+/// Returns interbench's X at a constant share of a CPU: figures `mean` and `max`, in ms.
 fn interbench_x(arguments: &[f64]) -> Option<Vec<Figure>> {
     match *arguments {
         [share, steps] if share > 0.0 && share <= 1.0 && steps >= 1.0 => {
@@ -61,8 +61,8 @@ fn interbench_x(arguments: &[f64]) -> Option<Vec<Figure>> {
     }
 }
 
-/// The interactivity rule with its default parameters, applied repeatedly to a task that ran and
-/// slept for the given times: figure `nice_add`.
+/// Returns the interactivity rule with its default parameters, applied repeatedly to a task that
+/// ran and slept for the given times: figure `nice_add`.
 fn nice_add(arguments: &[f64]) -> Option<Vec<Figure>> {
     match *arguments {
         [exec_ms, sleep_ms] if exec_ms >= 0.0 && sleep_ms >= 0.0 => {

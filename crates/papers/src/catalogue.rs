@@ -42,8 +42,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The axes of the conditions that have several values, with these values in the order of first
-    /// occurrence.
+    /// Returns the axes of the conditions that have several values, with these values in the order
+    /// of first occurrence.
     pub fn axes(&self) -> Vec<(String, Vec<String>)> {
         let mut axes: Vec<(String, Vec<String>)> = vec![];
         for (axis, value) in self.conditions.iter().flat_map(|condition| &condition.labels) {
@@ -251,7 +251,7 @@ impl Catalogue {
         Ok(Outcome { file: file.clone(), conditions, values, judged, charts })
     }
 
-    /// The rows of the ranges that no experiment refers to.
+    /// Returns the rows of the ranges that no experiment refers to.
     pub fn forgotten(&self) -> Vec<&Row> {
         let of_no_file = |row: &&Row| !self.experiments.iter().any(|file| file.id == row.id);
         let mut forgotten: Vec<&Row> = self.rows.iter().filter(of_no_file).collect();
@@ -270,7 +270,7 @@ fn plan(file: &File, reduced: bool) -> Result<Plan<'_>, Error> {
     Ok(Plan { file, conditions, planned })
 }
 
-/// The simulations that `file` requires under `condition`.
+/// Returns the simulations that `file` requires under `condition`.
 pub(crate) fn under(
     file: &File,
     reduced: bool,
@@ -280,7 +280,7 @@ pub(crate) fn under(
     Ok(runs.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
-/// The median of each value over the conditions.
+/// Returns the median of each value over the conditions.
 fn medians(values: &[ValuesByName]) -> Result<ValuesByName, Error> {
     let mut medians = ValuesByName::default();
     let Some(first) = values.first() else { return Ok(medians) };
@@ -298,7 +298,7 @@ fn names_a_file(id: &str) -> bool {
         && !id.eq_ignore_ascii_case("verdicts")
 }
 
-/// Number of demands with each verdict.
+/// Returns the number of demands with each verdict.
 pub fn count(outcomes: &[Outcome]) -> Vec<(Verdict, usize)> {
     let judged = || outcomes.iter().flat_map(|outcome| &outcome.judged);
     let count = |verdict| judged().filter(|judged| judged.verdict == verdict).count();

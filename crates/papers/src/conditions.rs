@@ -37,7 +37,7 @@ pub enum Ticks {
 }
 
 impl Ticks {
-    /// The word in a file.
+    /// Returns the word in a file.
     pub const fn name(self) -> &'static str {
         match self {
             Ticks::Together => "together",
@@ -175,15 +175,15 @@ impl Conditions {
         conditions
     }
 
-    /// The index of the value, out of `values`, for each point. Each value occurs equally often, in
-    /// a random order that differs between axes.
+    /// Returns the index of the value, out of `values`, for each point. Each value occurs equally
+    /// often, in a random order that differs between axes.
     fn column(&self, points: usize, values: usize, axis: u64) -> Vec<usize> {
         let mut column: Vec<usize> = (0..points).map(|point| point % values).collect();
         self.random(axis).shuffle(&mut column);
         column
     }
 
-    /// One phase in each of as many equal parts of the period as there are points.
+    /// Returns one phase in each of as many equal parts of the period as there are points.
     fn phases(&self, points: usize) -> Vec<u32> {
         if !self.phase {
             return vec![0; points];
@@ -223,7 +223,7 @@ impl Condition {
         }
     }
 
-    /// Delay of each CPU's tick after the full 1/`hz` seconds, ns. Empty: no delays.
+    /// Returns the delay of each CPU's tick after the full 1/`hz` seconds, ns. Empty: no delays.
     pub fn offsets_ns((phase, ticks): (u32, Ticks), cpus: u32, hz: u32) -> Vec<u64> {
         if phase == 0 && ticks == Ticks::Together {
             return vec![];

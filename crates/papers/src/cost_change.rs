@@ -12,14 +12,14 @@ pub struct Change {
 }
 
 impl Change {
-    /// The new cost on `machine`, ns; `None` if the machine has no such number.
+    /// Returns the new cost on `machine`, ns; `None` if the machine has no such number.
     pub fn value_on(&self, machine: &Description) -> Option<f64> {
         let is_called = |key: &str| name_of(key).is_some_and(|name| name == self.name);
         let number = machine.numbers.iter().find(|number| is_called(&number.key));
         Some(number?.value * f64::from(self.percent) / 100.0)
     }
 
-    /// The cost without the scheduler to which it is restricted, and that scheduler.
+    /// Returns the cost without the scheduler to which it is restricted, and that scheduler.
     pub(crate) fn cost_and_scheduler(&self) -> (&str, Option<&str>) {
         let (scheduler, cost) = match self.name.find(".call.") {
             _ if self.name.starts_with("call.") => return (&self.name, None),
@@ -33,8 +33,8 @@ impl Change {
     }
 }
 
-/// The name by which `--cost` knows the number `key` of a machine's file; `None` if the number is
-/// not a cost.
+/// Returns the name by which `--cost` knows the number `key` of a machine's file; `None` if the
+/// number is not a cost.
 pub(crate) fn name_of(key: &str) -> Option<String> {
     let key = key.strip_prefix("costs.")?;
     match (key.strip_prefix("calls."), key.split_once('.')?) {

@@ -16,22 +16,22 @@ impl Distribution {
         Distribution { sorted }
     }
 
-    /// The numbers in ascending order.
+    /// Returns the numbers in ascending order.
     pub fn sorted(&self) -> &[f64] {
         &self.sorted
     }
 
-    /// The middle number, or the mean of the two middle numbers. NaN if there is none.
+    /// Returns the middle number, or the mean of the two middle numbers. NaN if there is none.
     pub fn median(&self) -> f64 {
         median_of_sorted(&self.sorted).unwrap_or(f64::NAN)
     }
 
-    /// The minimum.
+    /// Returns the minimum.
     pub fn least(&self) -> f64 {
         self.sorted.first().copied().unwrap_or(f64::NAN)
     }
 
-    /// The maximum.
+    /// Returns the maximum.
     pub fn most(&self) -> f64 {
         self.sorted.last().copied().unwrap_or(f64::NAN)
     }
@@ -41,7 +41,8 @@ impl Distribution {
         self.sorted.first() == self.sorted.last()
     }
 
-    /// Percentage of the numbers below `value`; a number equal to it counts as half below.
+    /// Returns the percentage of the numbers below `value`; a number equal to it counts as half
+    /// below.
     pub fn percentile(&self, value: f64) -> f64 {
         let below = self.sorted.iter().filter(|one| **one < value).count() as f64;
         let equal = self.sorted.iter().filter(|one| **one == value).count() as f64;

@@ -62,7 +62,7 @@ pub const TARGETS: (&str, &str) =
 pub const CONTRADICTIONS: (&str, &str) =
     ("data/contradictions.toml", include_str!("../experiments/data/contradictions.toml"));
 
-/// All experiments that are part of the program.
+/// Returns all experiments that are part of the program.
 ///
 /// # Errors
 /// A file is malformed, which is an error in this program.
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn every_file_of_the_directory_is_there_and_means_something() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments");
-        let entries = std::fs::read_dir(directory).expect("it is there");
+        let entries = std::fs::read_dir(directory).expect("the directory exists");
         let names = entries
             .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned());
         let mut names: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();

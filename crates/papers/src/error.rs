@@ -12,7 +12,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error whose place is not known yet.
+    /// Creates an error whose place is not known yet.
     pub fn new(message: impl Display) -> Error {
         Error { places: vec![], message: message.to_string() }
     }
@@ -48,7 +48,7 @@ impl std::error::Error for Error {}
 
 /// Adds a place to the error of a result.
 pub(crate) trait At<T> {
-    /// The result, with `place` added to its error.
+    /// Returns the result, with `place` added to its error.
     fn at(self, place: impl Display) -> Result<T, Error>;
 }
 

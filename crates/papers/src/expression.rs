@@ -29,17 +29,17 @@ impl ValuesByName {
         Ok(())
     }
 
-    /// All values, in the order in which they were measured.
+    /// Returns all values, in the order in which they were measured.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.values.iter().map(|(name, value)| (name.as_str(), *value))
     }
 
-    /// The value of that name.
+    /// Returns the value of that name.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.places.get(name).map(|&place| self.values[place].1)
     }
 
-    /// The value of a name, or the list of values whose names match a pattern.
+    /// Returns the value of a name, or the list of values whose names match a pattern.
     fn value_of(&self, name: &str) -> Result<Value, String> {
         if !name.contains('*') {
             let value = self.get(name).map(Value::Number);
@@ -84,7 +84,7 @@ impl Vocabulary for MeasuredNames {
     }
 }
 
-/// The names of values in `text`; none if `text` is not an expression.
+/// Returns the names of values in `text`; none if `text` is not an expression.
 pub fn names(text: &str) -> Vec<String> {
     let mut names = vec![];
     if let Ok(expression) = Expression::parse(text, &MeasuredNames) {

@@ -6,7 +6,7 @@ use crate::file::{Figure, Series};
 use schedlab_report::expression::Value;
 use schedlab_report::plot::{self, Chart, Point};
 
-/// Checks a figure, as far as possible before anything is simulated.
+/// Makes all checks of a figure that are possible before anything is simulated.
 ///
 /// # Errors
 /// The series and the mistake.
@@ -27,7 +27,7 @@ pub fn check(figure: &Figure) -> Result<(), Error> {
     Ok(())
 }
 
-/// The chart of a figure. The reduced form leaves out points that were not simulated.
+/// Returns the chart of a figure. The reduced form leaves out points that were not simulated.
 ///
 /// # Errors
 /// The series and the mistake.
@@ -53,7 +53,7 @@ pub fn chart(figure: &Figure, values: &ValuesByName, reduced: bool) -> Result<Ch
     })
 }
 
-/// The place of a series, for messages.
+/// Returns the place of a series, for messages.
 fn place(figure: &Figure, series: &Series) -> String {
     format!("figure \"{}\", series \"{}\"", figure.title, series.name)
 }
@@ -76,8 +76,9 @@ fn simulated(series: &Series, y: &str, values: &ValuesByName) -> Result<Vec<Poin
     Ok(pairs(&series.x, &heights))
 }
 
-/// The points of the series that were simulated: `time.*` measured as `time.50` and `time.200` has
-/// points at 50 and 200, and of a list `[a, b, c]` those items that can be evaluated have points.
+/// Returns the points of the series that were simulated: `time.*` measured as `time.50` and
+/// `time.200` has points at 50 and 200, and of a list `[a, b, c]` those items that can be evaluated
+/// have points.
 fn simulated_of(series: &Series, y: &str, values: &ValuesByName) -> Vec<Point> {
     let y = y.trim();
     let listed = items(y).filter(|items| items.len() == series.x.len());
@@ -96,7 +97,7 @@ fn simulated_of(series: &Series, y: &str, values: &ValuesByName) -> Vec<Point> {
     places.unwrap_or_else(|| simulated(series, y, values).unwrap_or_default())
 }
 
-/// The items of a list written out, each an expression.
+/// Returns the items of a list written out, each an expression.
 fn items(list: &str) -> Option<Vec<&str>> {
     let within = list.strip_prefix('[')?.strip_suffix(']')?;
     let (mut items, mut depth, mut start) = (vec![], 0, 0);

@@ -66,7 +66,7 @@ pub fn check_seeds(seeds: u64) -> Result<(), Error> {
 }
 
 impl File {
-    /// Checks what the format itself does not, as far as possible before anything is simulated.
+    /// Checks, before anything is simulated, what the format itself does not check, if possible.
     ///
     /// # Errors
     /// The place and the mistake.
@@ -112,7 +112,7 @@ impl Run {
     }
 }
 
-/// Simulations.
+/// Simulations of an experiment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
@@ -249,18 +249,18 @@ pub struct Criterion {
     pub test: Option<String>,
     /// The published result: a number or a text.
     pub published: Option<Value>,
-    /// As for a target.
+    /// As in a target.
     #[serde(default)]
     pub fitted: bool,
-    /// As for a target.
+    /// As in a target.
     #[serde(default)]
     pub by_rule: bool,
-    /// As for a target.
+    /// As in a target.
     pub empty_if: Option<String>,
-    /// As for a target.
+    /// As in a target.
     #[serde(default)]
     pub otherwise: Vec<Otherwise>,
-    /// As for a target.
+    /// As in a target.
     #[serde(default)]
     pub because: String,
 }

@@ -5,7 +5,7 @@ use crate::catalogue::{Outcome, count};
 use crate::judge::Verdict;
 use maud::{Markup, html};
 
-/// The style class of a verdict on the page.
+/// Returns the style class of a verdict on the page.
 pub(crate) const fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::HardMet => "hard-met",
@@ -21,7 +21,7 @@ pub(crate) const fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The bar.
+/// Returns the bar.
 pub fn bar(outcomes: &[Outcome]) -> Markup {
     let verdicts = || {
         count(outcomes)

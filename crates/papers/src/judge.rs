@@ -43,7 +43,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict as it is printed.
+    /// Returns the verdict as it is printed.
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::HardMet => "hard met",
@@ -114,7 +114,7 @@ pub struct Judged {
     pub splits: Vec<Split>,
     /// Results of other choices than the file's: the choice in words, and the median.
     pub otherwise: Vec<(String, f64)>,
-    /// The reason why it was missed or is not asked, as far as is known.
+    /// The reason why it was missed or is not asked, if known.
     pub because: String,
 }
 
@@ -134,19 +134,19 @@ pub struct Split {
 }
 
 impl Judged {
-    /// Median of the simulated values.
+    /// Returns the median of the simulated values.
     pub fn simulated(&self) -> Option<f64> {
         self.values.as_ref().map(Distribution::median)
     }
 
-    /// Share of the conditions under which it holds; `None` if it is not asked.
+    /// Returns the share of the conditions under which it holds; `None` if it is not asked.
     pub fn share(&self) -> Option<f64> {
         let holds = self.holds.iter().filter(|holds| **holds).count();
         (!self.holds.is_empty()).then(|| holds as f64 / self.holds.len() as f64)
     }
 
-    /// Percentage of the distribution below the published number. `None` if no single number was
-    /// published.
+    /// Returns the percentage of the distribution below the published number. `None` if no single
+    /// number was published.
     pub fn percentile(&self) -> Option<f64> {
         Some(self.values.as_ref()?.percentile(self.published.parse().ok()?))
     }
@@ -212,11 +212,11 @@ pub fn judge(
     Ok(judged)
 }
 
-/// The names of the values in each demand of `file`, in the order of [`judge`], with `*` where a
-/// demand has it. (Results that are not asked for are left out.)
+/// Returns the names of the values in each demand of `file`, in the order of [`judge`], with `*`
+/// where a demand has it. (Results that are not asked for are left out.)
 ///
 /// # Errors
-/// See [`judge`].
+/// As for [`judge`].
 pub fn names(file: &File, rows: &[Row]) -> Result<Vec<Vec<String>>, Error> {
     let mut all = vec![];
     for target in &file.targets {
@@ -232,7 +232,7 @@ pub fn names(file: &File, rows: &[Row]) -> Result<Vec<Vec<String>>, Error> {
     Ok(all)
 }
 
-/// The rows of `targets.csv` about the experiment to which no target of the file refers.
+/// Returns the rows of `targets.csv` about the experiment to which no target of the file refers.
 pub fn forgotten<'a>(file: &File, rows: &'a [Row]) -> Vec<&'a Row> {
     let mut meant = vec![];
     for target in &file.targets {
@@ -325,7 +325,7 @@ impl Criterion {
 }
 
 impl Demand {
-    /// The names of the values that decide the demand.
+    /// Returns the names of the values that decide the demand.
     fn names(&self) -> Vec<String> {
         let texts = [&self.value, &self.low, &self.high, &self.test, &self.empty_if];
         texts.into_iter().flatten().flat_map(|text| expression::names(text)).collect()
@@ -427,7 +427,7 @@ fn mostly(truths: &[bool]) -> bool {
     truths.iter().filter(|truth| **truth).count() * 2 > truths.len()
 }
 
-/// The results of a demand under the conditions with each value of each axis.
+/// Returns the results of a demand under the conditions with each value of each axis.
 fn splits(conditions: &[Condition], values: Option<&[f64]>, holds: &[bool]) -> Vec<Split> {
     let mut splits: Vec<Split> = vec![];
     let Some(first) = conditions.first() else { return splits };

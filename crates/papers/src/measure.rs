@@ -1,8 +1,8 @@
 //! Quantities of a run that a paper file can name, in addition to the figures of a benchmark.
 //!
-//! The words are those of the metric catalogue (`schedlab_measure::catalogue`: a metric's
-//! `paper` word, with its unit): `cpu-share KEY`, `switches`, `kernel spin`. They are listed in
-//! `docs/papers.md` and `docs/metrics.md`. Others are:
+//! The words come from the metric catalogue (`schedlab_measure::catalogue`: a metric's `paper`
+//! word, with its unit): `cpu-share KEY`, `switches`, `kernel spin`. They are listed in
+//! `docs/papers.md` and `docs/metrics.md`. Other words are:
 //!
 //! ```text
 //! tunable NAME            the scheduler's tunable
@@ -20,7 +20,7 @@ use schedlab_measure::catalogue::{self, Named, Scope};
 use schedlab_report::RunReport;
 use schedlab_report::metrics::{self, MeasureError, least, mean, most};
 
-/// The value of the quantity `what` in `report`.
+/// Returns the value of the quantity `what` in `report`.
 ///
 /// # Errors
 /// The quantity is unknown, or has no value in this run.
@@ -66,7 +66,7 @@ fn tunable(report: &RunReport, what: &str, name: &str) -> Result<f64, Error> {
     Ok(found.value as f64)
 }
 
-/// The kernel time of a kind, which is the second word.
+/// Returns the kernel time of a kind, which is the second word.
 fn kernel_time(report: &RunReport, what: &str, kind: &str) -> Result<f64, Error> {
     if report.kernel.is_none() {
         return Err(Error::new(MeasureError::NoCosts));
@@ -78,8 +78,8 @@ fn kernel_time(report: &RunReport, what: &str, kind: &str) -> Result<f64, Error>
     Ok(value.map_err(Error::new)? / paper.per)
 }
 
-/// The value of the cell, or the combined value of several cells, at `place`: `TABLE/ROW/COLUMN`,
-/// or `min/TABLE/*/COLUMN`.
+/// Returns the value of the cell, or the combined value of several cells, at `place`:
+/// `TABLE/ROW/COLUMN`, or `min/TABLE/*/COLUMN`.
 ///
 /// # Errors
 /// There is no such cell.

@@ -36,7 +36,7 @@ pub struct Page<'a> {
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("filter.js");
 
-/// The meaning of each verdict.
+/// Returns the meaning of each verdict.
 const fn meaning(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::HardMet => {
@@ -63,7 +63,7 @@ const fn meaning(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Text without control characters, which HTML does not permit.
+/// Returns the text without control characters, which HTML does not permit.
 fn clean(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || *c == '\n').collect()
 }
@@ -72,12 +72,12 @@ fn badge(verdict: Verdict) -> Markup {
     html! { span class={ "verdict " (class(verdict)) } { (verdict.name()) } }
 }
 
-/// A link to the section or the entry with this id.
+/// Returns a link to the section or the entry with this id.
 fn anchor(id: &str) -> Markup {
     html! { a href={ "#" (clean(id)) } { (clean(id)) } }
 }
 
-/// Links, separated by commas.
+/// Returns links, separated by commas.
 fn listed(links: impl Iterator<Item = Markup>) -> Markup {
     html! {
         @for (place, link) in links.enumerate() {
@@ -88,7 +88,7 @@ fn listed(links: impl Iterator<Item = Markup>) -> Markup {
 }
 
 impl Page<'_> {
-    /// The page.
+    /// Returns the page.
     pub fn to_html(&self) -> String {
         let frame = Frame {
             title: "Published experiments, run again",
@@ -123,10 +123,11 @@ impl Page<'_> {
                 h1 { "Published experiments, run again" }
                 p {
                     "Experiments that were published about Linux schedulers, on a simulated \
-                     machine under the schedulers of the time, and what came out beside what was \
-                     published. What the documents leave open is a condition: each experiment \
+                     machine under the schedulers of the time, with the results next to the \
+                     published ones. What the documents leave open is a condition: each experiment \
                      is run under a sample of them, and a demand is met if the median is right. \
-                     Nothing is adjusted to pass: what was fitted is marked, and not counted."
+                     No result is adjusted so that a demand is met: fitted results are marked, and \
+                     not counted."
                 }
                 @if self.reduced {
                     p.warning {
@@ -165,7 +166,7 @@ impl Page<'_> {
         }
     }
 
-    /// A table of the experiments with the number of each verdict.
+    /// Returns a table of the experiments with the number of each verdict.
     fn overview(&self) -> Markup {
         html! {
             section id="experiments" {
@@ -213,7 +214,7 @@ impl Page<'_> {
                 p.conditions { (clean(&text::conditions(outcome))) } "\n"
                 (table(&outcome.judged))
                 @if outcome.judged.iter().any(|judged| is_missed(judged.verdict)) {
-                    h3 { "Why it was missed, as far as is known" }
+                    h3 { "Why it was missed, if known" }
                     (misses(outcome, Verdict::HardMissed))
                     (misses(outcome, Verdict::HardPart))
                     (misses(outcome, Verdict::SoftMissed))
@@ -248,7 +249,7 @@ impl Page<'_> {
         }
     }
 
-    /// A link to a contradiction, if its text exists.
+    /// Returns a link to a contradiction, if its text exists.
     fn contradiction(&self, id: &str) -> Markup {
         if self.contradictions.iter().any(|contradiction| contradiction.id == id) {
             anchor(id)
@@ -300,12 +301,12 @@ const fn is_missed(verdict: Verdict) -> bool {
     verdict.is_hard_miss() || verdict.is_soft_miss()
 }
 
-/// The text, or a dash if there is none.
+/// Returns the text, or a dash if there is none.
 fn or_dash(text: &str) -> String {
     if text.is_empty() { "–".into() } else { clean(text) }
 }
 
-/// The demands with their results.
+/// Returns the demands with their results.
 fn table(judged: &[Judged]) -> Markup {
     let asked: Vec<&Judged> =
         judged.iter().filter(|judged| judged.verdict != Verdict::NotAsked).collect();
@@ -361,7 +362,7 @@ fn table(judged: &[Judged]) -> Markup {
     }
 }
 
-/// The demands with that verdict by explanation, in the order of the first of each.
+/// Returns the demands with that verdict by explanation, in the order of the first of each.
 fn explained(outcome: &Outcome, verdict: Verdict) -> Vec<(&str, Vec<&Judged>)> {
     let mut groups: Vec<(&str, Vec<&Judged>)> = vec![];
     for judged in outcome.judged.iter().filter(|judged| judged.verdict == verdict) {
@@ -373,7 +374,7 @@ fn explained(outcome: &Outcome, verdict: Verdict) -> Vec<(&str, Vec<&Judged>)> {
     groups
 }
 
-/// A missed demand: the result, the accepted range, the published result.
+/// Returns a missed demand: the result, the accepted range, the published result.
 fn missed(judged: &Judged) -> String {
     let mut words = judged.says.clone();
     if judged.values.is_some() {
@@ -388,7 +389,7 @@ fn missed(judged: &Judged) -> String {
     clean(&words)
 }
 
-/// The demands with that verdict, and their explanations.
+/// Returns the demands with that verdict, and their explanations.
 fn misses(outcome: &Outcome, verdict: Verdict) -> Markup {
     html! {
         @for (because, group) in explained(outcome, verdict) {

@@ -41,7 +41,7 @@ use schedlab_machine::description::Description;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
-/// The costs of these machines that are assumed, that is, not calibrated on any of them.
+/// Returns the costs of these machines that are assumed, that is, not calibrated on any of them.
 ///
 /// # Errors
 /// There is no such machine.
@@ -59,8 +59,8 @@ pub fn assumed(machines: &[&str]) -> Result<Vec<String>, Error> {
     Ok(names.difference(&calibrated).cloned().collect())
 }
 
-/// Whether the change may affect `simulation`, as far as that is known beforehand: the cost belongs
-/// to its machine and its scheduler, and the run does not set it.
+/// Whether the change may affect `simulation`, if that is known beforehand: the cost belongs to its
+/// machine and its scheduler, and the run does not set it.
 fn concerns(change: &Change, simulation: &Simulation, machine: Option<&Description>) -> bool {
     let Some(machine) = machine.filter(|_| !simulation.idealised) else { return false };
     if change.value_on(machine).is_none() {
@@ -473,13 +473,13 @@ impl Examined<'_> {
         })
     }
 
-    /// Number of conditions that this step simulates.
+    /// Returns the number of conditions that this step simulates.
     fn conditions_in(&self, step: usize) -> usize {
         let all = self.conditions.len();
         [1, 1, all / 2 + 1, all][step].min(all)
     }
 
-    /// The simulations that a demand needs, under the first `conditions` conditions.
+    /// Returns the simulations that a demand needs, under the first `conditions` conditions.
     fn needed(&self, demand: usize, conditions: usize) -> impl Iterator<Item = &Planned> {
         let names = &self.names[demand];
         let is = |of: &String, name: &String| {
@@ -489,9 +489,9 @@ impl Examined<'_> {
         self.planned[..conditions].iter().flatten().filter(needs)
     }
 
-    /// The values to judge under each condition. If `real` covers one condition only, or a short
-    /// form, the values are extrapolated to all conditions: each changes by the factor with which
-    /// it changed there, applied `times` times.
+    /// Returns the values to judge under each condition. If `real` covers one condition only, or a
+    /// short form, the values are extrapolated to all conditions: each changes by the factor with
+    /// which it changed there, applied `times` times.
     fn completed(
         &self,
         real: &[(ValuesByName, ValuesByName)],
@@ -517,12 +517,13 @@ impl Examined<'_> {
     }
 }
 
-/// The name of the value whose spread over seeds is called `name`.
+/// Returns the name of the value whose spread over seeds is called `name`.
 fn stem(name: &str) -> &str {
     name.strip_suffix(".cv").or(name.strip_suffix(".sd")).unwrap_or(name)
 }
 
-/// The short form of a simulation: a tenth of a storm's messages. Other simulations are unchanged.
+/// Returns the short form of a simulation: a tenth of a storm's messages. Other simulations are
+/// unchanged.
 fn short(simulation: &Simulation) -> Simulation {
     let mut short = simulation.clone();
     if let Subject::Bench { name, parameters } = &mut short.subject
@@ -564,7 +565,7 @@ fn want(
     }
 }
 
-/// The values of simulations; `which` selects the form of each.
+/// Returns the values of simulations; `which` selects the form of each.
 fn values(
     planned: &[Planned],
     which: impl Fn(&Simulation) -> Simulation,
@@ -588,7 +589,7 @@ fn values(
     Ok(values)
 }
 
-/// The program, the scheduler, and the machine.
+/// Returns the program, the scheduler, and the machine.
 fn program(simulation: &Simulation) -> String {
     let Simulation { subject, scheduler, machine, cpus, .. } = simulation;
     match subject {
@@ -597,7 +598,7 @@ fn program(simulation: &Simulation) -> String {
     }
 }
 
-/// The rough size of a simulation: the sum of its numeric parameters.
+/// Returns the rough size of a simulation: the sum of its numeric parameters.
 fn size(simulation: &Simulation) -> u64 {
     match &simulation.subject {
         Subject::Bench { parameters, .. } => {

@@ -260,12 +260,12 @@ impl Run {
 pub type Measured = BTreeMap<String, Result<f64, Error>>;
 
 impl Planned {
-    /// The quantities to take from the simulations.
+    /// Returns the quantities to take from the simulations.
     pub fn whats(&self) -> impl Iterator<Item = &String> {
         self.values.iter().map(|(_, what)| what)
     }
 
-    /// The names of the values.
+    /// Returns the names of the values.
     pub fn names(&self) -> impl Iterator<Item = &String> {
         self.values.iter().map(|(name, _)| name)
     }
@@ -307,12 +307,12 @@ impl Planned {
 }
 
 impl Simulated {
-    /// The kernel's costs that were charged; empty if there are no costs.
+    /// Returns the kernel's costs that were charged; empty if there are no costs.
     pub fn charged(&self) -> &[String] {
         self.report.as_ref().and_then(|report| report.kernel.as_ref()).map_or(&[], |it| &it.charged)
     }
 
-    /// The value of each of `whats`.
+    /// Returns the value of each of `whats`.
     pub fn measure<'a>(&self, whats: impl IntoIterator<Item = &'a String>) -> Measured {
         whats.into_iter().map(|what| (what.clone(), self.value(what))).collect()
     }
@@ -411,7 +411,7 @@ impl Simulation {
         })
     }
 
-    /// The cost model: none without a machine, or for an idealised one.
+    /// Returns the cost model: none without a machine, or for an idealised one.
     fn cost_model(&self, machine: Option<&Description>) -> Result<Option<CostModel>, Error> {
         let mut costs =
             machine.and_then(|machine| machine.costs.clone()).filter(|_| !self.idealised);

@@ -8,7 +8,8 @@ const WIDTH: f64 = 220.0;
 const HEIGHT: f64 = 22.0;
 const MARGIN: f64 = 6.0;
 
-/// The strip of a demand as SVG. `None` if it is not about a number, or all values are equal.
+/// Returns the strip of a demand as SVG. `None` if it is not about a number, or all values are
+/// equal.
 pub fn strip(judged: &Judged) -> Option<String> {
     let values = judged.values.as_ref().filter(|values| !values.is_single())?;
     let published: Option<f64> = judged.published.parse().ok();
@@ -79,7 +80,7 @@ mod tests {
         }
     }
 
-    /// From 0 to 10 on 208 points: 5 lies in the middle.
+    /// The range from 0 to 10 covers 208 points: 5 lies halfway.
     #[test]
     fn every_value_has_its_stroke_at_its_place() {
         let svg = strip(&judged(&[0.0, 5.0, 10.0], "10")).expect("the values differ");

@@ -17,7 +17,7 @@ pub const VALUES_HEADING: &str = "name,condition,value";
 /// The beginning of the first line of [`conditions_csv`].
 pub const CONDITIONS_HEADING: &str = "condition,phase,ticks";
 
-/// A number with a useful number of digits.
+/// Returns a number with a useful number of digits.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
@@ -36,7 +36,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// The range in words.
+/// Returns the range in words.
 pub fn range((low, high): (Option<f64>, Option<f64>)) -> String {
     match (low, high) {
         (None, None) => String::new(),
@@ -47,12 +47,12 @@ pub fn range((low, high): (Option<f64>, Option<f64>)) -> String {
     }
 }
 
-/// A text and its unit, if there are any.
+/// Returns a text and its unit, if there are any.
 pub fn with_unit(text: String, unit: &str) -> String {
     if unit.is_empty() || text.is_empty() { text } else { format!("{text} {unit}") }
 }
 
-/// The simulated value with its unit: the median, and the range under all conditions.
+/// Returns the simulated value with its unit: the median, and the range under all conditions.
 pub fn simulated(judged: &Judged) -> String {
     let Some(values) = &judged.values else { return String::new() };
     let median = with_unit(number(values.median()), &judged.unit);
@@ -67,7 +67,7 @@ fn is_wide(values: &Distribution) -> bool {
     number(values.least()) != number(values.most())
 }
 
-/// The published number, and its percentile in the distribution.
+/// Returns the published number, and its percentile in the distribution.
 pub fn published(judged: &Judged) -> String {
     let is_wide = judged.values.as_ref().is_some_and(is_wide);
     match judged.percentile().filter(|_| is_wide) {
@@ -76,7 +76,8 @@ pub fn published(judged: &Judged) -> String {
     }
 }
 
-/// The verdict, with the share of conditions under which the demand holds unless it is all or none.
+/// Returns the verdict, with the share of conditions under which the demand holds unless it is all
+/// or none.
 pub fn verdict(judged: &Judged) -> String {
     let name = judged.verdict.name();
     match judged.share() {
@@ -85,8 +86,8 @@ pub fn verdict(judged: &Judged) -> String {
     }
 }
 
-/// The influence of the conditions on a demand that does not hold under all of them: a line for
-/// each axis on which medians or shares differ.
+/// Returns the influence of the conditions on a demand that does not hold under all of them: a line
+/// for each axis on which medians or shares differ.
 pub fn by_condition(judged: &Judged) -> Vec<String> {
     if judged.share().is_none_or(|share| share == 0.0 || share == 1.0) {
         return vec![];
@@ -113,7 +114,7 @@ pub fn otherwise(judged: &Judged) -> Vec<String> {
     judged.otherwise.iter().map(other).collect()
 }
 
-/// The conditions of an experiment, in a line.
+/// Returns the conditions of an experiment, in a line.
 pub fn conditions(outcome: &Outcome) -> String {
     let open = &outcome.file.conditions;
     if outcome.file.runs.is_empty() {
@@ -139,7 +140,7 @@ pub fn conditions(outcome: &Outcome) -> String {
     format!("{count} conditions{fewer}: {}", axes.join("; "))
 }
 
-/// An empty table for the terminal; the columns `numbers` contain numbers.
+/// Returns an empty table for the terminal; the columns `numbers` contain numbers.
 pub(crate) fn table(
     width: u16,
     unicode: bool,
@@ -162,7 +163,7 @@ pub(crate) fn table(
     table
 }
 
-/// An experiment for the terminal.
+/// Returns an experiment for the terminal.
 pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
     let file = &outcome.file;
     let mut text = format!("{}  {}\n{}\n", file.id, file.title, file.source);
@@ -200,8 +201,8 @@ pub fn experiment(outcome: &Outcome, width: u16, unicode: bool) -> String {
     text
 }
 
-/// The headline: the number of each verdict. Verdicts that are no evidence about the simulation are
-/// counted separately.
+/// Returns the headline: the number of each verdict. Verdicts that are no evidence about the
+/// simulation are counted separately.
 pub fn summary(outcomes: &[Outcome]) -> String {
     let counts = count(outcomes);
     let of = |wanted: Verdict| {
@@ -233,7 +234,7 @@ pub fn summary(outcomes: &[Outcome]) -> String {
     )
 }
 
-/// All demands as CSV.
+/// Returns all demands as CSV.
 pub fn verdicts_csv(outcomes: &[Outcome]) -> String {
     let heading: Vec<&str> = VERDICTS_HEADING.split(',').collect();
     let mut rows = Rows::headed(&heading);
@@ -263,7 +264,7 @@ pub fn verdicts_csv(outcomes: &[Outcome]) -> String {
     rows.into_text()
 }
 
-/// All values of an experiment as CSV.
+/// Returns all values of an experiment as CSV.
 pub fn values_csv(outcome: &Outcome) -> String {
     let heading: Vec<&str> = VALUES_HEADING.split(',').collect();
     let mut rows = Rows::headed(&heading);
@@ -275,7 +276,7 @@ pub fn values_csv(outcome: &Outcome) -> String {
     rows.into_text()
 }
 
-/// The conditions of an experiment as CSV: the phase as a part of the tick's period.
+/// Returns the conditions of an experiment as CSV: the phase as a part of the tick's period.
 pub fn conditions_csv(outcome: &Outcome) -> String {
     let axes = outcome.axes();
     let names = axes.iter().map(|(name, _)| name.as_str());

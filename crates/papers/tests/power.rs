@@ -10,7 +10,7 @@ use schedlab_machine::description;
 use schedlab_papers::calibration::fit::{Effort, Fit, Parameter, fit};
 use schedlab_workload::{GroupSettings, Target, rt_app};
 
-/// Mean power of the idle Z800 over two seconds, W.
+/// Returns the mean power of the idle Z800 over two seconds, W.
 fn idle_watts(costs: &CostModel, scheduler: &str, hz: u32) -> f64 {
     let text = r#"{"tasks": {"nobody": {"sleep": 3000000, "run": 1, "loop": 1}}}"#;
     let machine = description::find("z800-2x6").expect("the machine exists");
@@ -26,7 +26,7 @@ fn idle_watts(costs: &CostModel, scheduler: &str, hz: u32) -> f64 {
         },
         ..Experiment::new(model, &GroupSettings::default(), cpus).expect("no settings can be wrong")
     };
-    let choice = select::find(scheduler).expect("it is there");
+    let choice = select::find(scheduler).expect("the scheduler exists");
     let report = experiment.session(&choice).and_then(Session::finish).expect("it runs").report;
     report.energy.expect("its power is known").mean_watts
 }

@@ -47,7 +47,7 @@ fn hard_demands_are_met_but_for_those_that_are_known_to_be_missed() {
     let ran = catalogue.run(&all, true, parallel::cores(), |_, _| true);
     let Outcomes { outcomes, failed } = ran.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(failed, [], "all can be run");
-    // No experiment is left out: each one with a run is judged in the reduced form, too.
+    // No experiment is left out: each one with a run is also judged in the reduced form.
     for outcome in outcomes.iter().filter(|outcome| !outcome.file.runs.is_empty()) {
         let asked = outcome.judged.iter().any(|judged| judged.verdict != Verdict::NotAsked);
         assert!(asked, "{}: nothing is asked in the reduced form", outcome.file.id);

@@ -7,8 +7,8 @@ use schedlab_lab::scx_expects::{Expects, Feature};
 use schedlab_lab::select::Choice;
 use std::ops::RangeInclusive;
 
-/// The assumption of a policy that `world` violates. `None`: it violates none, or `choice` is not a
-/// policy.
+/// Returns the assumption of a policy that `world` violates. `None`: it violates none, or `choice`
+/// is not a policy.
 pub fn broken_by(choice: &Choice, world: &World) -> Option<String> {
     violated(expects_of(choice)?, world)
 }

@@ -84,7 +84,7 @@ fn worlds_in_which_a_rule_was_once_broken_are_in_order() {
         ("bfs@0.316", 24_656),
         ("bfs@0.316", 25_778),
         ("bfs@0.316", 29_731),
-        // It waited for a task of its own priority to sleep.
+        // It waited for a task of the same priority to sleep.
         ("cfs@2.6.24", 11_731),
         // A throttled CPU went offline, and its real-time tasks were not counted again.
         ("cfs@5.10", 10_205),

@@ -7,8 +7,8 @@
 //!
 //! The benchmark generates a trace of a busy machine of eight CPUs (always the same), writes it as
 //! ftrace text, and reads it. `waking` has as few events per burst as a trace can have, one
-//! `sched_waking` and hardly more than one `sched_switch`, and so needs the most storage; `both`
-//! has `sched_wakeup`, too.
+//! `sched_waking` and hardly more than one `sched_switch`, and so needs the most storage. `both`
+//! also has `sched_wakeup`.
 //!
 //! Printed are, step by step, the CPU time since the beginning (wall time where the system does not
 //! report CPU time), the memory of the process after the step, and its peak: *read*, events are
@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Tasks that wake each other, compute for some microseconds, and sleep.
+/// Writes a history of tasks that wake each other, compute for some microseconds, and sleep.
 fn history(events: u64, both: bool, sink: &mut dyn Sink) {
     const CPUS: usize = 8;
     const TASKS: usize = 400;

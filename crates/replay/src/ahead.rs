@@ -4,7 +4,7 @@
 //! replay that gives it more CPU time lets it overtake the producer. The trace does not show what
 //! the consumer would have waited for, but it shows that the consumer runs ahead. Whenever the
 //! consumer goes to sleep until the producer's next edge, the producer has done a certain amount of
-//! its work. If that is less than in the recording, the consumer has come to this point earlier, by
+//! its work. If that is less than in the recording, the consumer has reached this point earlier, by
 //! the producer's own clock.
 
 use crate::program::Workload;

@@ -15,7 +15,7 @@ const LATE_WAKEUP_NS: u64 = 200_000;
 /// Number of bytes of a task's name that the kernel keeps.
 const COMM_MAX: usize = 15;
 
-/// State of a task, as far as the trace shows it.
+/// State of a task, to the extent that the trace shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// Forked, and not in a queue yet.

@@ -99,7 +99,7 @@ pub struct Sleep {
     pub last_cpu: Option<u32>,
     /// State in which the task sleeps.
     pub state: State,
-    /// Cause of the wakeup, as far as it could be inferred.
+    /// Cause of the wakeup, to the extent that it could be inferred.
     pub kind: SleepKind,
 }
 
@@ -112,7 +112,7 @@ pub enum SleepKind {
     Relative,
     /// A point in time: a clock, or an event from outside.
     Absolute,
-    /// None: the trace ends before the sleep does.
+    /// No known cause: the trace ends before the sleep does.
     #[default]
     End,
 }

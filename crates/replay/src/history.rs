@@ -16,8 +16,8 @@ const NO_TASK: u32 = u32::MAX;
 struct BurstRow {
     wake_ns: u64,
     end_ns: u64,
-    /// End of its slices, which begin where those of the row before end. The same holds for its
-    /// actions.
+    /// End of its slices, which begin where the slices of the row before end. The same holds for
+    /// its actions.
     slices_end: u32,
     acts_end: u32,
     /// Task that ended the sleep, or [`NO_TASK`].

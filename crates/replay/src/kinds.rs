@@ -25,7 +25,7 @@ pub enum Arrivals {
 pub struct Counts {
     /// Sleeps that another task ended.
     pub edge: u64,
-    /// Those of them that ended in the context of a soft interrupt.
+    /// The part of `edge` that ended in the context of a soft interrupt.
     pub soft_edge: u64,
     /// Sleeps that a device or a timer ended.
     pub relative: u64,
@@ -222,7 +222,7 @@ impl Pairs {
 }
 
 /// Whether a sleeper waited for a task. The sleeper was woken `all` times in soft context,
-/// `of_pair` of them while that task was current; the task has `cpu_ns` of the total CPU time
+/// `of_pair` of them while that task was current. The task has `cpu_ns` of the total CPU time
 /// `busy_ns`.
 pub fn passes(of_pair: u64, all: u64, cpu_ns: u64, busy_ns: u64) -> bool {
     // Compares the share of wakeups with max(1/4, min(9/10, 3u)), in whole numbers.
@@ -237,7 +237,7 @@ struct ContextGuess {
     cpu_ns: Vec<u64>,
     busy_ns: u64,
     timer_like: Vec<bool>,
-    /// Pairs of waker and sleeper, and those of them across CPUs.
+    /// All pairs of waker and sleeper, and the pairs with wakeups across CPUs.
     pairs: HashSet<(u32, u32)>,
     across: HashSet<(u32, u32)>,
     /// Number of wakeups of each pair on the same CPU; number of all wakeups of a sleeper on the
@@ -306,7 +306,7 @@ impl ContextGuess {
     }
 }
 
-/// Whether the sleeps of `task` look like those of a timer.
+/// Whether the sleeps of `task` look like a timer's.
 fn is_timer_like(task: &Task) -> bool {
     let mut lengths: Vec<u64> = task
         .ended_sleeps()

@@ -2,7 +2,7 @@
 //!
 //! A trace shows one schedule. The workload keeps only what does not depend on the scheduler: how
 //! much each task computed between two sleeps, at which point of that it woke or forked others, and
-//! what ended its sleeps. The decisions of the recorded scheduler are not kept; the scheduler of
+//! what ended its sleeps. The decisions of the recorded scheduler are not kept. The scheduler of
 //! the run makes its own.
 //!
 //! * [`TraceBuilder`] turns tracepoints into a [`Trace`]: bursts, sleeps, gaps.

@@ -76,7 +76,7 @@ pub struct Program {
     pub prio: i32,
     /// Steps of the program.
     pub steps: Arc<[Step]>,
-    /// Whether the trace ends before the task does; the program ends there.
+    /// Whether the trace ends before the task does. The program ends there.
     pub is_exhausted: bool,
     /// Changed properties and affinity.
     pub set: Properties,

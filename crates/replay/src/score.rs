@@ -168,7 +168,7 @@ impl Score {
         })
     }
 
-    /// Like [`Score::expected_end`], for waiting.
+    /// Does for waiting what [`Score::expected_end`] does for ends.
     pub fn expected_wait(&self) -> (f64, f64) {
         match self.e_wait {
             error if error <= 0.05 => (0.033, 0.19),

@@ -59,7 +59,7 @@ pub fn tasks(trace: &Trace, selection: &str) -> Result<Vec<bool>, String> {
 /// File that assigns the recorded tasks to groups.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct GroupFile {
-    /// Its lines about the groups themselves, as in `docs/groups.md`; the other lines are empty.
+    /// Its lines about the groups themselves, as in `docs/groups.md`. The other lines are empty.
     pub settings: String,
     /// Members of groups: line number, tasks, group.
     pub members: Vec<(usize, String, String)>,

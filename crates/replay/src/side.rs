@@ -1,5 +1,5 @@
 //! Reads the side file that `schedlab record` writes next to a trace: [`Side`]. A trace does not
-//! contain policies, affinity, groups, topology and tunables; a replay that has them is nearer to
+//! contain policies, affinity, groups, topology and tunables. A replay that has them is nearer to
 //! the recorded run.
 
 use crate::program::Workload;

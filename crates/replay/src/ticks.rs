@@ -1,5 +1,5 @@
-//! Estimates when the recorded CPUs ticked. No trace records it, but ticks are where tasks are
-//! preempted.
+//! Estimates when the recorded CPUs ticked. No trace records these times, but tasks are preempted
+//! at ticks.
 
 use crate::trace::Trace;
 
@@ -31,7 +31,7 @@ fn phase_of(ends_ns: &[u64], period_ns: u64) -> Option<u64> {
     if count < LEAST || WINDOW_NS >= period_ns {
         return None;
     }
-    // Number of ends within the window that begins with this one; the window may extend into the
+    // Number of ends within the window that begins with this one. The window may extend into the
     // next period.
     let within = |at: usize| {
         let end_ns = ends_ns[at] + WINDOW_NS;

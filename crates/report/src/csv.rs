@@ -18,15 +18,14 @@ fn metrics(report: &Report, shown: &Shown) -> Vec<Named> {
     if shown.are_named() { shown.metrics(report) } else { in_csv(report).collect() }
 }
 
-/// Returns one row for each scheduler and figure: `scheduler,release,metric,value,unit`. The
-/// metrics are those of `rows`; if none were named, those of [`in_csv`], followed by
-/// `group_...:PATH` of each control group. The unit is `ns`, `part`, `1/s`, `index`, `ratio`,
-/// `count` or `W`.
+/// Returns one row for each scheduler and figure: `scheduler,release,metric,value,unit`. `shown`
+/// names the metrics. By default they are the metrics of [`in_csv`], followed by `group_...:PATH`
+/// of each control group. The unit is `ns`, `part`, `1/s`, `index`, `ratio`, `count` or `W`.
 ///
-/// If runs were repeated, a field `run` follows `release`, and there is a row for each run, with
-/// its seed, and for `median`, `min`, `mean`, `max` and `sd` (standard deviation) of all; groups
-/// are those of the first run. If the report is compared with an earlier one, the fields `was`,
-/// `difference` and `percent` come last.
+/// If runs were repeated, a field `run` follows `release`. There is a row for each run, with its
+/// seed, and one each for `median`, `min`, `mean`, `max` and `sd` (standard deviation) of all runs.
+/// Groups are taken from the first run. If the report is compared with an earlier one, the fields
+/// `was`, `difference` and `percent` come last.
 pub fn comparison_of(report: &Report, shown: &Shown) -> String {
     let repeated = report.runs.iter().any(|run| !run.summary.is_empty());
     let mut heading = vec!["scheduler", "release"];

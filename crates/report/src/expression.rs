@@ -16,8 +16,8 @@
 //! Functions of numbers and lists, whose items count as arguments: `min`, `max`, `mean`, `sum`,
 //! `count`, `variance` (divisor n - 1), `sd`, `cv` (sd / mean), `population_variance`, `rising` and
 //! `falling` (strictly, in order). Of two lists: `slope` (least squares of the logarithms of the
-//! second list against those of the first), `r2` (of a straight line through both lists). Of
-//! numbers: `abs`, `sqrt`, `ratio(a, b)` (the larger over the smaller).
+//! second list against the logarithms of the first), `r2` (of a straight line through both lists).
+//! Of numbers: `abs`, `sqrt`, `ratio(a, b)` (the larger over the smaller).
 
 use crate::metrics::{mean, sample_variance, variance};
 use std::fmt;
@@ -136,12 +136,12 @@ const FUNCTIONS: [(&str, Function, Option<usize>); 16] = [
 ];
 
 impl Function {
-    /// The name by which expressions call it.
+    /// Returns the name by which expressions call it.
     pub fn name(self) -> &'static str {
         FUNCTIONS.iter().find(|(_, function, _)| *function == self).map_or("", |row| row.0)
     }
 
-    /// The value of the function for these numbers.
+    /// Returns the value of the function for these numbers.
     fn of_numbers(self, list: &[f64]) -> Value {
         Value::Number(match self {
             Function::Min => list.iter().copied().fold(f64::INFINITY, f64::min),
@@ -189,7 +189,7 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// The number; a list of one number counts as that number.
+    /// Returns the number; a list of one number counts as that number.
     ///
     /// # Errors
     /// The value is not a number.
@@ -201,7 +201,7 @@ impl Value {
         }
     }
 
-    /// The truth.
+    /// Returns the truth.
     ///
     /// # Errors
     /// The value is neither true nor false.
@@ -240,7 +240,7 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// The text that has not been read yet.
+    /// Returns the text that has not been read yet.
     pub fn rest(&self) -> &'a str {
         self.rest
     }
@@ -402,7 +402,7 @@ impl<N> Expression<N> {
     }
 }
 
-/// The numbers of these expressions, the items of lists among them.
+/// Returns the numbers of these expressions, the items of lists among them.
 fn flattened<N>(
     parts: &[Expression<N>],
     value_of: &impl Fn(&N) -> Result<Value, String>,
@@ -425,7 +425,7 @@ struct Parser<'a, V> {
 type Parsed<N> = Result<Expression<N>, String>;
 
 impl<V: Vocabulary> Parser<'_, V> {
-    /// `a or b or c`
+    /// Parses `a or b or c`.
     fn any(&mut self) -> Parsed<V::Name> {
         let first = self.all()?;
         let mut parts = vec![first];
@@ -435,7 +435,7 @@ impl<V: Vocabulary> Parser<'_, V> {
         Ok(if parts.len() == 1 { parts.remove(0) } else { Expression::Any(parts) })
     }
 
-    /// `a and b and c`
+    /// Parses `a and b and c`.
     fn all(&mut self) -> Parsed<V::Name> {
         let first = self.comparison()?;
         let mut parts = vec![first];
@@ -445,7 +445,7 @@ impl<V: Vocabulary> Parser<'_, V> {
         Ok(if parts.len() == 1 { parts.remove(0) } else { Expression::All(parts) })
     }
 
-    /// `a < b <= c`
+    /// Parses `a < b <= c`.
     fn comparison(&mut self) -> Parsed<V::Name> {
         let first = self.sum()?;
         let mut others = vec![];
@@ -595,7 +595,7 @@ impl<V: Vocabulary> Parser<'_, V> {
     }
 }
 
-/// The sums of products of deviations from the means: xx, xy, yy.
+/// Returns the sums of products of deviations from the means: xx, xy, yy.
 fn products(x: &[f64], y: &[f64]) -> (f64, f64, f64) {
     let (mean_x, mean_y) = (mean(x), mean(y));
     x.iter().zip(y).fold((0.0, 0.0, 0.0), |(xx, xy, yy), (x, y)| {

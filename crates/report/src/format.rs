@@ -125,9 +125,9 @@ pub fn time_unit(unit: &str, most: f64) -> Option<(&'static str, f64)> {
     Some((name, other_ns / unit_ns))
 }
 
-/// Formats an amount for people. `ns`, `part`, `count`, `1/s` and `index` are those of
-/// [`Value::unit`](crate::metrics::Value::unit); durations in `s`, `ms` and `us` get a suitable
-/// unit, with four digits; other units follow the number.
+/// Formats an amount for people. `ns`, `part`, `count`, `1/s` and `index` are units of
+/// [`Value::unit`](crate::metrics::Value::unit). Durations in `s`, `ms` and `us` get a suitable
+/// unit, with four digits. Other units follow the number.
 pub fn amount(value: f64, unit: &str, unicode: bool) -> String {
     match unit {
         "ns" if value >= 0.0 => return duration(value.round() as u64, unicode),

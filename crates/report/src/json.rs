@@ -170,8 +170,8 @@ impl Formatter for RowFormatter {
     fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.close(writer, b"]")
     }
-    /// Control characters beyond those that JSON forbids (DEL, C1) are escaped, too: some terminals
-    /// obey them.
+    /// Writes a part of a string. Control characters beyond those that JSON forbids (DEL, C1) are
+    /// also escaped: some terminals obey them.
     fn write_string_fragment<W: ?Sized + Write>(
         &mut self,
         writer: &mut W,

@@ -478,8 +478,8 @@ mod tests {
     }
 
     /// In a run in which everything was measured, every metric has a value in the unit of the
-    /// catalogue. Exceptions are those of single tasks and of a group's CPUs, which are in the
-    /// data.
+    /// catalogue. Exceptions are the metrics of single tasks and of a group's CPUs, which are in
+    /// the data.
     #[test]
     fn every_metric_has_a_value() {
         let run = full_run();

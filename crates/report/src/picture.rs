@@ -31,7 +31,7 @@ const PROGRAMS_MOST: usize = 10;
 pub fn draw(report: &Report) -> String {
     let charts = [latency(report), shares(report)];
     let drawn: Vec<String> = charts.iter().map(svg::draw).collect();
-    // Each chart is a document of its own: they are placed below each other in one.
+    // Each chart is a separate document. The charts are placed one below another in a single one.
     let heights: Vec<f64> = drawn.iter().map(|text| attribute(text, "height")).collect();
     let width = drawn.iter().map(|text| attribute(text, "width")).fold(0.0, f64::max);
     let height: f64 = heights.iter().sum();

@@ -17,7 +17,7 @@ pub fn figures(run: &RunReport) -> Vec<Option<f64>> {
     metrics().map(|metric| value(run, metric).and_then(finite)).collect()
 }
 
-/// Adds the summary of all runs to the first: `figures` are those of each of `repetitions`.
+/// Adds the summary of all runs to the first. `figures` holds the figures of each repetition.
 pub fn sum_up(
     first: &mut RunReport,
     repetitions: Vec<RepetitionRow>,

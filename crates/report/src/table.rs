@@ -212,7 +212,7 @@ fn difference(row: &DifferenceRow, style: Style) -> String {
     }
 }
 
-/// Without colour, the best cell of a row gets a mark, and all others a blank.
+/// Marks the best cell of each row. Without colour, it gets a mark, and all others a blank.
 fn marked(mut column: GridColumn, style: Style) -> GridColumn {
     if style.color {
         return column;

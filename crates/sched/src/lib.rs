@@ -18,11 +18,14 @@ extern crate alloc;
 
 pub mod bfs;
 pub mod cfs;
+pub mod ck;
 pub mod classes;
 pub mod fair_6;
+pub mod muqss;
 pub mod nearest;
 pub mod o_1;
 pub mod o_n;
+pub mod project_c;
 #[cfg(test)]
 mod random;
 pub mod registry;

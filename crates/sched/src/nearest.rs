@@ -27,33 +27,59 @@ struct Between {
 const AFTER_6_18: &str = "the 7.3 modelled here is derived from 6.18 and adds HRTICK; no description of the other \
                           changes after 6.18 is available";
 
-/// What is known about releases between the implemented ones. A release without a row here is
+/// Known facts about releases between the implemented ones. A release without a row here is
 /// unknown.
 const BETWEEN: &[Between] = &[
     Between {
         name: "eevdf",
         from: "6.7",
-        to: "6.11",
-        like: "6.6",
-        differs: "delayed dequeue and custom slices came only with 6.12; no description of the \
-                  other changes from 6.7 to 6.11 is available",
+        to: "6.7",
+        like: "6.8",
+        differs: "it was not examined: in 6.6 the tree is ordered by vruntime and wakeups compare \
+                  policies where both tasks meet, in 6.8 by deadline and at once; which of the \
+                  two 6.7 does is unknown",
+    },
+    Between {
+        name: "eevdf",
+        from: "6.9",
+        to: "6.10",
+        like: "6.8",
+        differs: "they were not examined: up to 6.11 a change of a waiting group's weight is \
+                  computed with the group on its queue, and wakeups compare the policies of \
+                  tasks where both meet; which release brought each is unknown",
     },
     Between {
         name: "eevdf",
         from: "6.13",
-        to: "6.17",
-        like: "6.12",
-        differs: "the base slice is 750,000 ns before scaling up to 6.14 and 700,000 ns since \
-                  6.15 (the 6.12 modelled here, a long-term release, has 700,000); the release \
-                  between 6.12 and 6.18 that changed the protection of the running task is unknown",
+        to: "6.13",
+        like: "6.14",
+        differs: "it was not examined: a change of weight places the entity again in 6.14, and \
+                  balancing asks whether a task is eligible or delayed; whether 6.13 does is \
+                  unknown",
     },
     Between {
         name: "eevdf",
-        from: "6.19",
-        to: "7.1",
+        from: "6.15",
+        to: "6.15",
+        like: "6.14",
+        differs: "the base slice is 700,000 ns before scaling since 6.15 (6.14: 750,000); which \
+                  other changes between 6.14 and 6.18 it has is unknown",
+    },
+    Between {
+        name: "eevdf",
+        from: "6.16",
+        to: "6.17",
         like: "6.18",
-        differs: "HRTICK is on since 7.2; no description of the other changes after 6.18 is \
-                  available",
+        differs: "they were not examined: protection up to a virtual time, a yield that forfeits \
+                  the request, and groups without quota that leave task by task are in 6.18 and \
+                  not in 6.14; which release brought each is unknown",
+    },
+    Between {
+        name: "eevdf",
+        from: "7.0",
+        to: "7.1",
+        like: "6.19",
+        differs: "lag is limited by the longest slice since 7.0, HRTICK is on since 7.1",
     },
     Between { name: "eevdf", from: "7.2", to: "7.2", like: "7.3", differs: AFTER_6_18 },
     Between { name: "eevdf", from: "7.4", to: "99", like: "7.3", differs: AFTER_6_18 },
@@ -246,10 +272,11 @@ mod tests {
 
     #[test]
     fn the_nearest_is_the_one_whose_rules_held() {
-        assert_eq!(of("eevdf@6.8"), Some("6.6"));
-        assert_eq!(of("eevdf@6.11.3"), Some("6.6"));
-        assert_eq!(of("eevdf@6.14"), Some("6.12"));
-        assert_eq!(of("eevdf@7.1"), Some("6.18"));
+        assert_eq!(of("eevdf@6.7"), Some("6.8"));
+        assert_eq!(of("eevdf@6.10.3"), Some("6.8"));
+        assert_eq!(of("eevdf@6.13"), Some("6.14"));
+        assert_eq!(of("eevdf@6.15"), Some("6.14"));
+        assert_eq!(of("eevdf@6.17.2"), Some("6.18"));
         assert_eq!(of("eevdf@7.4"), Some("7.3"));
         assert_eq!(of("cfs@2.6.38"), Some("2.6.32"));
         assert_eq!(of("cfs@2.6.26"), Some("2.6.24"));

@@ -5,7 +5,8 @@
 
 use schedlab_core::{Entry, Release};
 
-/// All schedulers: those of Linux, in the order in which it had them, then those of textbooks.
+/// All schedulers: first Linux schedulers, in the order in which Linux had them, then textbook
+/// schedulers.
 pub static ALL: &[&Entry] = &[
     &crate::round_robin::ENTRY,
     &crate::o_n::ENTRY,
@@ -15,7 +16,11 @@ pub static ALL: &[&Entry] = &[
     &crate::cfs::ENTRY,
     &crate::cfs::INTERACTIVE,
     &crate::bfs::ENTRY,
+    &crate::project_c::BMQ,
+    &crate::project_c::PDS,
+    &crate::muqss::ENTRY,
     &crate::eevdf::ENTRY,
+    &crate::eevdf::bore::ENTRY,
     &crate::textbook::FCFS,
     &crate::textbook::SJF,
     &crate::textbook::SRTF,

@@ -6,12 +6,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Each page and the schedulers that it documents.
-const PAGES: [(&str, &[&str]); 6] = [
+const PAGES: [(&str, &[&str]); 8] = [
     ("round_robin", &["round_robin"]),
     ("o_n", &["o_n"]),
     ("o_1", &["o_1"]),
     ("staircase", &["rsdl", "sd"]),
     ("bfs", &["bfs"]),
+    ("project_c", &["bmq", "pds"]),
+    ("muqss", &["muqss"]),
     ("textbook", &["fcfs", "sjf", "srtf", "hrrn", "priority", "rr", "mlq", "mlfq"]),
 ];
 

@@ -65,6 +65,30 @@ fn bfs() {
 }
 
 #[test]
+fn project_c() {
+    for spec in ["bmq", "pds"] {
+        let alone = promises(spec, 1, 3, 0, 0);
+        assert_eq!(alone.hog_spread_ns, Some(3 * (4 << 20)));
+        assert_eq!((alone.wait_ns, alone.idle_beside_waiting_ns), (None, Some(0)));
+        assert_eq!(promises(spec, 1, 3, 0, 1).hog_spread_ns, None);
+        assert_eq!(promises(spec, 2, 3, 0, 0), Promises::default());
+    }
+}
+
+#[test]
+fn muqss() {
+    // The distance of nice 0, and three slices of 6 ms of 2^20 ns and two ticks.
+    let slice_ns = 6 * (1 << 20) + 2 * MS;
+    let alone = promises("muqss", 1, 2, 0, 0);
+    assert_eq!(alone.wait_ns, Some(41_091_072 + 3 * slice_ns));
+    assert_eq!((alone.idle_beside_waiting_ns, alone.hog_spread_ns), (Some(0), None));
+    assert!(alone.real_time_first);
+    // A flat machine has one queue. Nothing else is promised there.
+    let expected = Promises { wait_ns: alone.wait_ns, ..Promises::default() };
+    assert_eq!(promises("muqss", 2, 2, 0, 0), expected);
+}
+
+#[test]
 fn cfs() {
     // Latency 5 ms, two ticks and a wakeup granularity of 1 ms make a turn of 8 ms. A sleeper may
     // be placed 5 ms early: 2 x 8 + 5 ms ahead. With two turns that is 37 ms for each of two tasks.

@@ -21,7 +21,7 @@ pub struct Act<'a> {
 }
 
 impl Act<'_> {
-    /// Current time, ns.
+    /// Returns the current time, ns.
     pub fn now(&self) -> u64 {
         self.p.now_ns()
     }

@@ -2,7 +2,7 @@
 //!
 //! An arena's pages lie in one region. The arena of an object (at most one) begins at the second
 //! page of that region, so that the low half of its addresses is never 0. Free pages are unmapped
-//! in the kernel. Here they are zeroed memory, as far as they were ever allocated.
+//! in the kernel. Here the pages that were allocated at some time are zeroed memory.
 
 pub const PAGE: u32 = 4096;
 

@@ -229,7 +229,7 @@ impl Btf {
         Ok(())
     }
 
-    /// Number of types, including `void`.
+    /// Returns the number of types, including `void`.
     pub fn len(&self) -> usize {
         self.types.len()
     }
@@ -239,17 +239,18 @@ impl Btf {
         self.types.len() == 1
     }
 
-    /// The type with this number. `void` if there is none.
+    /// Returns the type with this number. `void` if there is none.
     pub fn get(&self, id: u32) -> &Type {
         self.types.get(id as usize).unwrap_or(&self.types[0])
     }
 
-    /// All types with their numbers.
+    /// Returns all types with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Type)> {
         self.types.iter().enumerate().map(|(id, ty)| (id as u32, ty))
     }
 
-    /// The number of the type behind typedefs, qualifiers and tags. `void` for a cycle of them.
+    /// Returns the number of the type behind typedefs, qualifiers and tags. `void` for a cycle of
+    /// them.
     pub fn resolve_id(&self, mut id: u32) -> u32 {
         for _ in 0..DEPTH_MAX {
             match self.get(id).kind {
@@ -260,12 +261,12 @@ impl Btf {
         0
     }
 
-    /// The type behind typedefs, qualifiers and tags.
+    /// Returns the type behind typedefs, qualifiers and tags.
     pub fn resolve(&self, id: u32) -> &Type {
         self.get(self.resolve_id(id))
     }
 
-    /// The size of a type, bytes. `None` if it has none, or one that does not fit.
+    /// Returns the size of a type, bytes. `None` if it has none, or one that does not fit.
     pub fn size_of(&self, id: u32) -> Option<u32> {
         self.size_within(id, 0)
     }
@@ -288,7 +289,7 @@ impl Btf {
         }
     }
 
-    /// The name of a type in C: `u64`, `struct task_ctx`, `u32[4]`. Empty if it has none.
+    /// Returns the name of a type in C: `u64`, `struct task_ctx`, `u32[4]`. Empty if it has none.
     pub fn type_name(&self, id: u32) -> String {
         let mut id = id;
         // The limit ends the loop if the types form a cycle.
@@ -327,7 +328,7 @@ impl Btf {
         }
     }
 
-    /// The section with this name, with its variables.
+    /// Returns the section with this name, with its variables.
     pub fn section(&self, name: &str) -> Option<&[SectionVar]> {
         self.types.iter().find_map(|ty| match &ty.kind {
             Kind::Section(vars) if ty.name == name => Some(vars.as_slice()),
@@ -335,22 +336,22 @@ impl Btf {
         })
     }
 
-    /// The function with this name.
+    /// Returns the function with this name.
     pub fn function(&self, name: &str) -> Option<u32> {
         let mut all = self.iter();
         let found = all.find(|(_, ty)| matches!(ty.kind, Kind::Func { .. }) && ty.name == name);
         found.map(|(id, _)| id)
     }
 
-    /// Number of parameters of the function `id`, and whether it returns a value. `None` if it is
-    /// not a function. `...` counts as a parameter.
+    /// Returns the number of parameters of the function `id`, and whether it returns a value.
+    /// `None` if it is not a function. `...` counts as a parameter.
     pub fn prototype(&self, id: u32) -> Option<(usize, bool)> {
         let Kind::Func { proto, .. } = self.get(id).kind else { return None };
         let Kind::Proto { returns, params } = &self.resolve(proto).kind else { return None };
         Some((params.len(), !matches!(self.resolve(*returns).kind, Kind::Void)))
     }
 
-    /// The members of the structure `id`. `None` if it is not a structure.
+    /// Returns the members of the structure `id`. `None` if it is not a structure.
     pub fn members(&self, id: u32) -> Option<&[Member]> {
         match &self.resolve(id).kind {
             Kind::Struct { members, .. } => Some(members),

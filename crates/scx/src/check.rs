@@ -27,7 +27,7 @@ pub const FRAME: i32 = 512;
 pub struct Flaw {
     /// Number of the instruction.
     pub at: usize,
-    /// What is wrong.
+    /// Description of the flaw.
     pub what: String,
 }
 

@@ -177,7 +177,8 @@ impl Act<'_> {
         self.arm_watchdog(now);
     }
 
-    /// Value of jiffies when a run begins: 300 s before the low 32 bits overflow, as in the kernel.
+    /// Returns the value of jiffies when a run begins: 300 s before the low 32 bits overflow, as in
+    /// the kernel.
     pub fn first_jiffy(&self) -> u64 {
         (1 << 32) - 300 * u64::from(self.p.hz())
     }
@@ -345,7 +346,7 @@ impl Act<'_> {
         self.w.insertions.push(Insertion { task: row, qseq, dsq, flags });
     }
 
-    /// Number of free slots of the buffer.
+    /// Returns the number of free slots of the buffer.
     pub fn slots_left(&self) -> u64 {
         let batch = match self.w.image.ops.dispatch_max_batch {
             0 => DISPATCH_BATCH,
@@ -573,7 +574,7 @@ impl Act<'_> {
         }
     }
 
-    /// Tells the policy that a CPU became idle or busy.
+    /// Notifies the policy that a CPU became idle or busy.
     pub fn update_idle(&mut self, cpu: u32, is_idle: bool) {
         if self.w.tracks_idle {
             let is_online = self.w.cpus[cpu as usize].is_online;

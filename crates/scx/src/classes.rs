@@ -53,7 +53,7 @@ impl Classes {
         Classes { core, has_urgent: false, late: vec![] }
     }
 
-    /// The policy.
+    /// Returns the policy.
     pub fn policy(&self) -> &ScxScheduler {
         &self.core.fair.scx
     }
@@ -167,7 +167,7 @@ impl Classes {
         }
     }
 
-    /// Tells the policy's class of the core's decision after a reschedule.
+    /// Passes the core's decision after a reschedule to the policy's class.
     fn switched(&mut self, platform: &mut Platform, cpu: CpuId, next: Option<TaskId>) {
         let Core6 { fair, .. } = &mut self.core;
         if std::mem::take(&mut fair.again) {

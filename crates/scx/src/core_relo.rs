@@ -46,7 +46,7 @@ struct MemberPath {
 }
 
 impl MemberPath {
-    /// The path as users write it.
+    /// Returns the path as users write it.
     fn name(&self) -> String {
         let mut name = self.root.clone();
         for step in &self.steps {
@@ -219,8 +219,8 @@ mod tests {
     use super::*;
     use crate::testing::BtfWriter;
 
-    /// A `task_struct___old` with an int `pid`, an anonymous union that holds `cpus_mask`, `comm`
-    /// and a `nonsense`; and an enumeration.
+    /// Returns a `task_struct___old` with an int `pid`, an anonymous union that holds `cpus_mask`,
+    /// `comm` and a `nonsense`; and an enumeration.
     fn sample() -> (Btf, u32, u32) {
         let mut btf = BtfWriter::default();
         let int = btf.int("int", 4, true);

@@ -8,24 +8,25 @@ use std::collections::BTreeMap;
 pub struct CallCounts {
     /// Number of calls.
     pub calls: u64,
-    /// Instructions, including those of nested callbacks.
+    /// Number of instructions, including the instructions of nested callbacks.
     pub insns: u64,
     /// Maximum number of instructions of one call.
     pub insns_max: u64,
 }
 
-/// Counts of a policy's actions. Exact, and the same in every run with the same input.
+/// Counts of a policy's actions. They are exact, and the same in every run with the same input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Counts {
-    /// By callback.
+    /// Counts by callback.
     pub callbacks: [CallCounts; Callback::COUNT],
-    /// By the functions of timers.
+    /// Counts of all timer functions together.
     pub timers: CallCounts,
-    /// Calls of helpers, by number.
+    /// Number of calls of each helper, by the number of the helper.
     pub helpers: BTreeMap<u32, u64>,
-    /// Calls of kernel functions, in the order of [`Image::kfuncs`](crate::Image::kfuncs).
+    /// Number of calls of each kernel function, in the order of
+    /// [`Image::kfuncs`](crate::Image::kfuncs).
     pub kfuncs: Vec<u64>,
-    /// Switches of a CPU from one task to another, or between a task and idleness.
+    /// Number of times a CPU switched from one task to another, or between a task and idle.
     pub switches: u64,
 }
 
@@ -34,7 +35,7 @@ pub struct Counts {
 pub(crate) struct Restarts {
     /// Total number.
     pub(crate) count: u64,
-    /// Current instant, ns, and the number of restarts in it.
+    /// Current time, ns, and the number of restarts at this time.
     pub(crate) now: (u64, u32),
     /// Time and reason of the first restart.
     pub(crate) first: Option<(u64, String)>,

@@ -43,11 +43,11 @@ pub const MASK_ONLINE: u32 = 2;
 pub const MASK_POSSIBLE: u32 = 3;
 /// Empty mask.
 pub const MASK_EMPTY: u32 = 4;
-/// Mask of the idle CPUs of the first memory node. The mask of its idle cores follows, then those
-/// of the next node.
+/// Mask of the idle CPUs of the first memory node. The mask of its idle cores follows, then the two
+/// masks of the next node.
 pub const MASK_NODES: u32 = 5;
 
-/// Number of the first mask that policies may create, on a machine with `nodes` nodes.
+/// Returns the number of the first mask that policies may create, on a machine with `nodes` nodes.
 pub(crate) const fn first_mask(nodes: u32) -> u32 {
     MASK_NODES + 2 * nodes
 }

@@ -49,7 +49,7 @@ impl World {
         let prio = match attr.policy {
             Policy::Deadline => -1,
             Policy::Fifo | Policy::RoundRobin => 99 - attr.rt_priority as i32,
-            Policy::Other | Policy::Batch | Policy::Idle => usual,
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => usual,
         };
         for (path, prio) in [("prio", prio), ("static_prio", usual), ("normal_prio", prio)] {
             memory.write(field(path), 4, prio as u64);
@@ -79,7 +79,7 @@ impl World {
         self.vm.memory.write(at, 4, u64::from(count));
     }
 
-    /// The address of a member of a task's structure.
+    /// Returns the address of a member of a task's structure.
     pub fn task_field(&self, row: u32, path: &str) -> u64 {
         self.task_address(row) + u64::from(self.image.types.offset("task_struct", path))
     }
@@ -89,18 +89,18 @@ impl World {
         (size("css_set"), size("cgroup"), size("kernfs_node"))
     }
 
-    /// The address of a group's `css_set`.
+    /// Returns the address of a group's `css_set`.
     pub fn css_set(&self, group: u32) -> u64 {
         let (set, cgroup, node) = self.group_sizes();
         address(memory::GROUPS, group * (set + cgroup + node))
     }
 
-    /// The address of a group.
+    /// Returns the address of a group.
     pub fn cgroup(&self, group: u32) -> u64 {
         self.css_set(group) + u64::from(self.group_sizes().0)
     }
 
-    /// The group at an address. `None` if there is none.
+    /// Returns the group at an address. `None` if there is none.
     pub fn group_at(&self, at: u64) -> Option<u32> {
         let (set, cgroup, node) = self.group_sizes();
         let (region, offset) = place(at);

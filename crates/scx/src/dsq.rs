@@ -56,7 +56,7 @@ impl Dsq {
         Dsq { id, ..Dsq::default() }
     }
 
-    /// Number of tasks in the queue.
+    /// Returns the number of tasks in the queue.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -66,17 +66,17 @@ impl Dsq {
         self.entries.is_empty()
     }
 
-    /// The entries in order.
+    /// Returns the entries in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry> {
         self.entries.iter()
     }
 
-    /// The first entry.
+    /// Returns the first entry.
     pub fn front(&self) -> Option<&Entry> {
         self.entries.front()
     }
 
-    /// The entry at an index.
+    /// Returns the entry at an index.
     pub fn get(&self, at: usize) -> Option<&Entry> {
         self.entries.get(at)
     }

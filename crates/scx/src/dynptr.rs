@@ -1,7 +1,7 @@
 //! Dynptrs: memory whose size is known only at run time, and records that user space writes.
 //!
-//! A dynptr is two words that are opaque to the program. Here they are the address, and the size
-//! with flags of the memory in its highest bits.
+//! A dynptr is two words that are opaque to the program. Here the first word is the address of the
+//! memory, and the second is its size, with flags in the highest bits.
 
 use crate::act::Act;
 use crate::errno::{E2BIG, EBUSY, EINVAL};
@@ -114,7 +114,7 @@ pub(crate) fn ringbuf_discard(act: &mut Act<'_>, [from, ..]: [u64; 5]) -> Outcom
     finish(act, from, false)
 }
 
-/// Copies bytes within memory to a place that the program may write.
+/// Copies bytes within memory to a place to which the program may write.
 fn copy(act: &mut Act<'_>, from: u64, to: u64, len: u64) -> Outcome {
     let len = len as u32 as usize;
     let memory = &mut act.w.vm.memory;
@@ -156,13 +156,13 @@ pub(crate) fn data(act: &mut Act<'_>, [from, offset, len, ..]: [u64; 5]) -> Outc
     })
 }
 
-/// `bpf_dynptr_slice`: like [`data`], also for read-only memory. The program's buffer is not
-/// needed, since the memory is contiguous.
+/// Implements `bpf_dynptr_slice`: like [`data`], but also for read-only memory. The program's
+/// buffer is not needed, since the memory is contiguous.
 pub(crate) fn slice(act: &mut Act<'_>, [from, offset, _, len, _]: [u64; 5]) -> Outcome {
     Ok(part(load(act, from)?, offset, len).unwrap_or(0))
 }
 
-/// `bpf_dynptr_slice_rdwr`.
+/// Implements `bpf_dynptr_slice_rdwr`.
 pub(crate) fn slice_rdwr(act: &mut Act<'_>, [from, offset, _, len, _]: [u64; 5]) -> Outcome {
     data(act, [from, offset, len, 0, 0])
 }

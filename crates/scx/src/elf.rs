@@ -65,7 +65,7 @@ pub enum SymbolKind {
     Function,
     /// `STT_OBJECT`: a variable.
     Object,
-    /// Anything else.
+    /// Any other kind.
     Other,
 }
 
@@ -113,7 +113,7 @@ pub struct Elf {
 pub(crate) struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// `len` bytes from `at` on.
+    /// Returns `len` bytes from `at` on.
     pub fn slice(&self, at: u64, len: u64) -> Option<&'a [u8]> {
         let end = usize::try_from(at.checked_add(len)?).ok()?;
         self.0.get(at as usize..end)
@@ -135,7 +135,7 @@ impl<'a> Bytes<'a> {
         Some(u64::from_le_bytes(self.slice(at, 8)?.try_into().ok()?))
     }
 
-    /// The text from `at` to the next zero byte.
+    /// Returns the text from `at` to the next zero byte.
     pub fn text(&self, at: u64) -> Option<String> {
         let rest = self.0.get(usize::try_from(at).ok()?..)?;
         let end = rest.iter().position(|&byte| byte == 0)?;
@@ -234,7 +234,7 @@ impl Elf {
         Ok(elf)
     }
 
-    /// Name of a section in messages.
+    /// Returns the name of a section in messages.
     pub fn place(&self, section: usize) -> String {
         match self.sections.get(section) {
             Some(found) if !found.name.is_empty() => format!("section {}", found.name),
@@ -242,12 +242,12 @@ impl Elf {
         }
     }
 
-    /// The number of the section with this name.
+    /// Returns the number of the section with this name.
     pub fn section(&self, name: &str) -> Option<usize> {
         self.sections.iter().position(|section| section.name == name)
     }
 
-    /// The relocations of a section.
+    /// Returns the relocations of a section.
     pub fn relocations_of(&self, section: usize) -> impl Iterator<Item = &Relocation> {
         let lists = self.relocations.iter().filter(move |(target, _)| *target == section);
         lists.flat_map(|(_, list)| list)

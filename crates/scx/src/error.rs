@@ -5,16 +5,16 @@ use std::fmt;
 /// An error about an object file, or about a setting given with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectError {
-    /// The file, as its user named it. Empty until [`in_file`](ObjectError::in_file) sets it.
+    /// The file, as the user named it. Empty until [`in_file`](ObjectError::in_file) sets it.
     pub file: String,
     /// The place in the file: a section, an instruction of a program, a variable. May be empty.
     pub place: String,
-    /// What is wrong and, where it helps, what would be right.
+    /// Description: what is wrong and, where it helps, what would be right.
     pub what: String,
 }
 
 impl ObjectError {
-    /// Makes an error about `place`.
+    /// Creates an error about `place`.
     pub fn new(place: impl Into<String>, what: impl Into<String>) -> ObjectError {
         ObjectError { file: String::new(), place: place.into(), what: what.into() }
     }
@@ -42,7 +42,7 @@ impl fmt::Display for ObjectError {
 
 impl std::error::Error for ObjectError {}
 
-/// Finds the name in `known` that is most similar to `name`, for "did you mean". `None` if no name
+/// Returns the name in `known` that is most similar to `name`, for "did you mean". `None`: no name
 /// is similar.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
@@ -54,7 +54,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, other)| other)
 }
 
-/// Number of letters to insert, remove or replace to turn one word into the other.
+/// Returns the number of letters to insert, remove or replace to turn one word into the other.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -11,7 +11,7 @@ pub struct Group {
     pub shares: u64,
 }
 
-/// `cpu.weight` of a group.
+/// Returns the `cpu.weight` of a group.
 pub fn group_weight(shares: u64) -> u64 {
     (shares.saturating_mul(100) / 1024).clamp(1, 10_000)
 }

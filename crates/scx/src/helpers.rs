@@ -91,12 +91,12 @@ pub fn call(act: &mut Act<'_>, number: u32, args: [u64; 5]) -> Outcome {
     }
 }
 
-/// The name of a helper. `None` if it is not emulated.
+/// Returns the name of a helper. `None` if it is not emulated.
 pub fn name(number: u32) -> Option<&'static str> {
     HELPERS.iter().find(|row| row.0 == number).map(|row| row.1)
 }
 
-/// The address of a CPU's copy of a kernel variable. Only the runqueues exist.
+/// Returns the address of a CPU's copy of a kernel variable. Only the runqueues exist.
 fn per_cpu(act: &Act<'_>, at: u64, cpu: u64) -> u64 {
     let cpu = u32::try_from(cpu).ok().filter(|&cpu| cpu < act.w.nr_cpus());
     match cpu {
@@ -339,7 +339,7 @@ fn ktime(act: &mut Act<'_>, _: [u64; 5]) -> Outcome {
     Ok(act.now())
 }
 
-/// The task that runs on the acting CPU, or its idle task.
+/// Returns the task that runs on the acting CPU, or its idle task.
 fn current(act: &Act<'_>) -> u64 {
     let cpu = act.w.cpu;
     act.w.task_address(act.w.cpus[cpu as usize].curr.unwrap_or(cpu))
@@ -377,7 +377,7 @@ fn print(act: &mut Act<'_>, text: String) -> Outcome {
     Ok(len)
 }
 
-/// The words of a format's arguments.
+/// Returns the words of a format's arguments.
 fn words(act: &Act<'_>, at: u64, len: u64) -> Result<Vec<u64>, Box<Fault>> {
     let len = len as u32;
     if len == 0 {
@@ -450,7 +450,7 @@ fn kptr_xchg(act: &mut Act<'_>, [at, value, ..]: [u64; 5]) -> Outcome {
     Ok(old)
 }
 
-/// The index of the timer at an address.
+/// Returns the index of the timer at an address.
 fn timer_at(act: &Act<'_>, at: u64) -> Option<usize> {
     act.w.timer_of.get(&at).copied()
 }

@@ -68,7 +68,7 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// Its address while the policy runs.
+    /// Returns its address while the policy runs.
     pub fn address(&self) -> u64 {
         address(FIRST_FREE + self.data as u32, self.offset)
     }
@@ -272,7 +272,7 @@ impl Image {
         }
     }
 
-    /// The function that contains an instruction.
+    /// Returns the function that contains an instruction.
     pub fn function_at(&self, at: usize) -> Option<&Function> {
         self.functions.iter().find(|function| function.code.contains(&at))
     }
@@ -290,7 +290,7 @@ impl Image {
         place
     }
 
-    /// The first instruction of a callback. `None` if the policy lacks it.
+    /// Returns the first instruction of a callback. `None` if the policy lacks it.
     pub fn callback(&self, callback: Callback) -> Option<usize> {
         self.callbacks[usize::from(callback.0)].map(|pc| pc as usize)
     }

@@ -58,19 +58,19 @@ impl Insn {
         Insn { op: POISON, dst: 0, src: 0, off: 0, imm: reason as i64 }
     }
 
-    /// Its class.
+    /// Returns its class.
     #[inline]
     pub fn class(self) -> u8 {
         self.op & CLASS
     }
 
-    /// Operation of an arithmetic or jump instruction.
+    /// Returns the operation of an arithmetic or jump instruction.
     #[inline]
     pub(crate) fn operation(self) -> u8 {
         self.op & OPERATION
     }
 
-    /// Mode of a load or store.
+    /// Returns the mode of a load or store.
     #[inline]
     pub(crate) fn mode(self) -> u8 {
         self.op & MODE
@@ -87,7 +87,7 @@ impl Insn {
         matches!(self.class(), BPF_LDX..=BPF_STX)
     }
 
-    /// Number of bytes that it loads or stores.
+    /// Returns the number of bytes that it loads or stores.
     #[inline]
     pub fn width(self) -> u32 {
         match self.op & SIZE {

@@ -1,5 +1,5 @@
-//! The kernel's types as policies see them here: structures with a layout of their own, and the
-//! values of enumerators.
+//! The kernel's types as policies see them here: structures with the laboratory's own layout, and
+//! the values of enumerators.
 //!
 //! A policy compiled with CO-RE refers to members by name and receives their offsets when it is
 //! loaded, so that nothing depends on the layout of a real kernel. Here members are laid out in the
@@ -295,7 +295,7 @@ static ENUMERATORS: &[(&str, u64)] = &[
     ("SCX_CPUPERF_ONE", 1024),
 ];
 
-/// The value of an enumerator. `None` if the emulated kernel has none with this name.
+/// Returns the value of an enumerator. `None` if the emulated kernel has none with this name.
 pub fn enumerator(name: &str) -> Option<u64> {
     ENUMERATORS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
@@ -339,7 +339,7 @@ impl KernelTypes {
         types
     }
 
-    /// Number of 64-bit words of a mask.
+    /// Returns the number of 64-bit words of a mask.
     pub fn mask_words(&self) -> u32 {
         self.mask_words
     }
@@ -366,7 +366,7 @@ impl KernelTypes {
         size
     }
 
-    /// The size of a type, bytes.
+    /// Returns the size of a type, bytes.
     pub fn size(&self, ty: MemberType) -> u32 {
         match ty {
             U(bytes) | I(bytes) | Chars(bytes) => bytes,
@@ -376,23 +376,23 @@ impl KernelTypes {
         }
     }
 
-    /// A structure by its name.
+    /// Returns a structure by its name.
     pub fn structure(&self, name: &str) -> Option<&Layout> {
         self.structs.get(name)
     }
 
-    /// A structure by its name, with the name's entry in the tables.
+    /// Returns a structure by its name, with the name's entry in the tables.
     pub(crate) fn structure_with_name(&self, name: &str) -> Option<(&&'static str, &Layout)> {
         self.structs.get_key_value(name)
     }
 
-    /// A member of a structure.
+    /// Returns a member of a structure.
     pub fn field(&self, structure: &str, name: &str) -> Option<Field> {
         let layout = self.structs.get(structure)?;
         layout.fields.iter().find(|field| field.name == name).copied()
     }
 
-    /// The offset of a member that is known to exist. Nested members are separated by dots:
+    /// Returns the offset of a member that is known to exist. Nested members are separated by dots:
     /// `scx.slice`.
     ///
     /// # Panics

@@ -172,7 +172,7 @@ pub fn find(name: &str, params: usize, returns: bool) -> Option<usize> {
         .position(|known| (known.name, known.params, known.returns) == (name, params, returns))
 }
 
-/// The shapes of the functions with this name.
+/// Returns the shapes of the functions with this name.
 pub fn shapes(name: &str) -> Vec<(usize, bool)> {
     let all = KFUNCS.iter().filter(|known| known.name == name);
     all.map(|known| (known.params, known.returns)).collect()

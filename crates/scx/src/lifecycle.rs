@@ -15,7 +15,7 @@ impl Act<'_> {
     pub(crate) fn start(&mut self) {
         if self.w.image.ops.flags & OPS_SWITCH_PARTIAL != 0 {
             self.error(
-                "SCX_OPS_SWITCH_PARTIAL leaves all tasks except those of SCHED_EXT to the fair \
+                "SCX_OPS_SWITCH_PARTIAL leaves all tasks except SCHED_EXT tasks to the fair \
                  class, which does not exist here: run it without that flag (--scx-set ops.flags=N)",
             );
         }

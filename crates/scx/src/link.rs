@@ -222,7 +222,7 @@ impl<'a> Linker<'a> {
         }
     }
 
-    /// The index of the data section with this number in the file.
+    /// Returns the index of the data section with this number in the file.
     fn data_of(&self, section: usize) -> Option<usize> {
         self.image.data.iter().position(|data| data.section == Some(section))
     }
@@ -383,7 +383,7 @@ impl<'a> Linker<'a> {
         Ok(())
     }
 
-    /// The address of a byte of a section.
+    /// Returns the address of a byte of a section.
     fn address_of(&mut self, section: usize, offset: u64) -> Option<u64> {
         if let Some(range) = self.code.get(&section) {
             let at = range.start as u64 + offset / 8;
@@ -407,7 +407,7 @@ impl<'a> Linker<'a> {
         None
     }
 
-    /// The address of an external symbol: a function or a number of the kernel.
+    /// Returns the address of an external symbol: a function or a number of the kernel.
     fn extern_address(&mut self, name: &str, is_weak: bool) -> Result<u64, ObjectError> {
         let kconfig = self.image.data.iter().position(|data| data.name == ".kconfig");
         let variable = self
@@ -620,7 +620,7 @@ impl<'a> Linker<'a> {
         Ok(())
     }
 
-    /// Name of an instruction's place in messages: its function, or its section.
+    /// Returns the name of an instruction's place in messages: its function, or its section.
     fn place_of(&self, at: usize) -> String {
         match self.image.function_at(at) {
             Some(function) => format!("function {}", function.name),

@@ -77,7 +77,7 @@ const SIZE_MAX: u32 = 1 << 20;
 pub(crate) const TOTAL_MAX: u64 = 1 << 30;
 
 impl MapKind {
-    /// Its name without `BPF_MAP_TYPE_`.
+    /// Returns its name without `BPF_MAP_TYPE_`.
     pub fn name(self) -> &'static str {
         KINDS.iter().find(|(_, kind, _)| *kind == self).map_or("?", |row| row.2)
     }
@@ -252,13 +252,14 @@ pub fn read(btf: &Btf, elf: &Elf) -> Result<Vec<MapDef>, ObjectError> {
     Ok(maps)
 }
 
-/// Offset of the values of an array of maps in its definition, bytes.
+/// Returns the offset of the values of an array of maps in its definition, bytes.
 fn values_offset(btf: &Btf, ty: u32) -> u32 {
     let members = btf.members(ty).unwrap_or_default();
     members.iter().find(|member| member.name == "values").map_or(0, |member| member.bit_offset / 8)
 }
 
-/// The definition that `__array(values, ...)` states for the inner maps: that of the first element.
+/// Returns the definition that `__array(values, ...)` states for the inner maps: that of the first
+/// element.
 fn inner_of(btf: &Btf, values: u32) -> Option<u32> {
     let Kind::Array { element, .. } = btf.resolve(values).kind else { return None };
     let element = btf.resolve_id(element);

@@ -17,7 +17,7 @@ const EXIST: u64 = 2;
 /// Uses of a map.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MapCounts {
-    /// Number of lookups, including those of storage.
+    /// Number of lookups, including lookups in storage.
     pub lookups: u64,
     /// Number of updates and pushes.
     pub updates: u64,
@@ -28,15 +28,16 @@ pub struct MapCounts {
 /// Index of a map.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Index {
-    /// By number.
+    /// Slots are found by number.
     Array,
-    /// By key. `written` holds the slots of an LRU map by the order of their last writes.
+    /// Slots are found by key. `written` holds the slots of an LRU map by the order of their last
+    /// writes.
     Hash { by_key: BTreeMap<Vec<u8>, u32>, slots: Slots, written: BTreeMap<u64, u32> },
     /// First in first out, or last in first out.
     Queue { first: u32, len: u32 },
     /// No entries: a ring buffer, an arena.
     Area,
-    /// By the address of an object.
+    /// Slots are found by the address of an object.
     Storage { by_object: BTreeMap<u64, u32>, slots: Slots },
 }
 
@@ -119,13 +120,13 @@ impl Map {
         Map { def, counts, region, keys, stride, copies, index, stamps: vec![], writes: 0 }
     }
 
-    /// The address of a CPU's copy of the value in a slot.
+    /// Returns the address of a CPU's copy of the value in a slot.
     fn value(&self, slot: u32, cpu: u32) -> u64 {
         let copy = if self.copies == 1 { 0 } else { cpu.min(self.copies - 1) };
         address(self.region, (slot * self.copies + copy) * self.stride)
     }
 
-    /// The slot of a key.
+    /// Returns the slot of a key.
     fn slot(&self, key: &[u8]) -> Option<u32> {
         match &self.index {
             Index::Array => {
@@ -137,7 +138,8 @@ impl Map {
         }
     }
 
-    /// The address of the value of a key for `cpu`, not counted as a lookup. 0 if there is none.
+    /// Returns the address of the value of a key for `cpu`, not counted as a lookup. 0 if there is
+    /// none.
     pub(crate) fn find(&self, key: &[u8], cpu: u32) -> u64 {
         self.slot(key).map_or(0, |slot| self.value(slot, cpu))
     }
@@ -321,8 +323,8 @@ impl Map {
         memory.slice(self.value(slot, 0), self.def.value_size as usize).map(<[u8]>::to_vec)
     }
 
-    /// The address of an object's storage. It is created if `create` is set, with `start` as its
-    /// value or zeroed. 0 if there is none, or no memory for it.
+    /// Returns the address of an object's storage. It is created if `create` is set, with `start`
+    /// as its value or zeroed. 0 if there is none, or no memory for it.
     pub fn storage(
         &mut self,
         memory: &mut Memory,
@@ -367,7 +369,7 @@ impl Map {
         }
     }
 
-    /// The slots of all entries, in the order of their keys.
+    /// Returns the slots of all entries, in the order of their keys.
     pub fn slots(&self) -> Vec<u32> {
         match &self.index {
             Index::Array => (0..self.def.max_entries).collect(),
@@ -376,13 +378,13 @@ impl Map {
         }
     }
 
-    /// The address of a hash's key in a slot, and of its value for `cpu`.
+    /// Returns the address of a hash's key in a slot, and of its value for `cpu`.
     pub fn entry(&self, slot: u32, cpu: u32) -> (u64, u64) {
         (address(self.keys, slot * self.key_stride()), self.value(slot, cpu))
     }
 
-    /// The slot that contains an address, and the start of the slot's value. `None` if the address
-    /// is not in this map.
+    /// Returns the slot that contains an address, and the start of the slot's value. `None` if the
+    /// address is not in this map.
     pub fn slot_of(&self, at: u64) -> Option<(u32, u64)> {
         let (region, offset) = place(at);
         if region != self.region || self.stride == 0 {

@@ -6,7 +6,7 @@ use crate::world::World;
 use schedlab_core::CpuId;
 
 impl World {
-    /// The address of a mask.
+    /// Returns the address of a mask.
     pub fn mask(&self, number: u32) -> u64 {
         address(memory::MASKS, number * self.image.types.mask_words() * 8)
     }
@@ -40,7 +40,7 @@ impl World {
         }
     }
 
-    /// The number of the first mask that policies may create.
+    /// Returns the number of the first mask that policies may create.
     pub fn first_mask(&self) -> u32 {
         first_mask(self.nodes_of_memory)
     }

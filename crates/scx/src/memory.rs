@@ -9,7 +9,7 @@
 pub const STACK: u32 = 1;
 /// Arguments of callbacks.
 pub const ARGS: u32 = 2;
-/// `struct task_struct`, first those of the idle tasks.
+/// `struct task_struct`, one for each task. The idle tasks come first.
 pub const TASKS: u32 = 3;
 /// Groups.
 pub const GROUPS: u32 = 4;
@@ -55,23 +55,23 @@ pub const fn place(address: u64) -> (u32, u32) {
     ((address >> 32) as u32, address as u32)
 }
 
-/// The address (handle) of a map, by its index.
+/// Returns the address (handle) of a map, by its index.
 pub fn map_handle(number: usize) -> u64 {
     address(MAPS, (number as u32 + 1) * 8)
 }
 
-/// The index of the map with this handle.
+/// Returns the index of the map with this handle.
 pub fn map_number(handle: u64) -> Option<usize> {
     let (region, offset) = place(handle);
     (region == MAPS && offset >= 8 && offset % 8 == 0).then(|| offset as usize / 8 - 1)
 }
 
-/// The address of an instruction.
+/// Returns the address of an instruction.
 pub fn code_address(pc: usize) -> u64 {
     address(CODE, pc as u32 * 8)
 }
 
-/// The instruction at this address, which must be the first of a function.
+/// Returns the instruction at this address, which must be the first of a function.
 pub fn code_number(address: u64) -> Option<usize> {
     let (region, offset) = place(address);
     (region == CODE && offset % 8 == 0).then_some(offset as usize / 8)
@@ -147,7 +147,7 @@ impl Memory {
         self.regions.len() as u32 - 1
     }
 
-    /// The size of a region, bytes.
+    /// Returns the size of a region, bytes.
     pub fn size(&self, region: u32) -> usize {
         self.regions.get(region as usize).map_or(0, |region| region.bytes.len())
     }
@@ -170,7 +170,7 @@ impl Memory {
         }
     }
 
-    /// Total size of all regions, bytes.
+    /// Returns the total size of all regions, bytes.
     pub fn total(&self) -> usize {
         self.regions.iter().map(|region| region.bytes.len()).sum()
     }
@@ -264,8 +264,8 @@ impl Memory {
         self.load(address, 4).unwrap_or(0) as u32
     }
 
-    /// The text from an address to the next zero byte, at most `max` bytes. `None` if the address
-    /// is unmapped.
+    /// Returns the text from an address to the next zero byte, at most `max` bytes. `None` if the
+    /// address is unmapped.
     pub fn text(&self, address: u64, max: usize) -> Option<&[u8]> {
         let (region, offset) = place(address);
         let rest = self.regions.get(region as usize)?.bytes.get(offset as usize..)?;

@@ -67,7 +67,7 @@ impl Object {
         Err(ObjectError::new(place, what))
     }
 
-    /// The section of the table of callbacks, the table's offset in it, and its type.
+    /// Returns the section of the table of callbacks, the table's offset in it, and its type.
     pub(crate) fn struct_ops(&self) -> Result<(usize, u64, u32), ObjectError> {
         let mut found = vec![];
         for name in [".struct_ops.link", ".struct_ops"] {

@@ -16,7 +16,7 @@ impl World {
         self.image.types.structure(name).map_or(0, |layout| layout.size)
     }
 
-    /// The address of a task's own objects. They follow the objects that all tasks share:
+    /// Returns the address of a task's own objects. They follow the objects that all tasks share:
     /// namespace, the pointer to it, credentials.
     fn objects_of_task(&self, row: u32) -> u64 {
         let common = ["pid_namespace", "nsproxy", "cred"].map(|name| self.size_of(name));
@@ -24,7 +24,7 @@ impl World {
         address(self.objects, common.iter().sum::<u32>() + row * own)
     }
 
-    /// The namespace, the pointer to it and the credentials that all tasks share.
+    /// Returns the namespace, the pointer to it and the credentials that all tasks share.
     fn common_objects(&self) -> [u64; 3] {
         let namespace = address(self.objects, 0);
         let proxy = namespace + u64::from(self.size_of("pid_namespace"));

@@ -58,12 +58,12 @@ impl Callback {
     /// Number of callbacks.
     pub const COUNT: usize = Callback::NAMES.len();
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         Callback::NAMES.get(usize::from(self.0)).copied().unwrap_or("?")
     }
 
-    /// The callback with this name.
+    /// Returns the callback with this name.
     pub fn find(name: &str) -> Option<Callback> {
         let number = Callback::NAMES.iter().position(|known| *known == name)?;
         Some(Callback(number as u8))
@@ -141,7 +141,7 @@ pub struct OpsNumbers {
 }
 
 impl OpsNumbers {
-    /// The number with this name.
+    /// Returns the number with this name.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut u64> {
         Some(match name {
             "flags" => &mut self.flags,

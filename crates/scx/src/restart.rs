@@ -25,7 +25,8 @@ fn asks_for_it(end: &End) -> bool {
 }
 
 impl ScxScheduler {
-    /// Number of times that the policy was loaded again, as its user half would load it.
+    /// Returns the number of times that the policy was loaded again, as its user half would load
+    /// it.
     pub fn restarts(&self) -> u64 {
         self.restarts.count
     }

@@ -89,7 +89,7 @@ pub(crate) fn discard(act: &mut Act<'_>, [at, ..]: [u64; 5]) -> Outcome {
     Ok(0)
 }
 
-/// `bpf_ringbuf_query`: no record waits to be read. Flag 1 requests the size.
+/// Implements `bpf_ringbuf_query`: no record waits to be read. Flag 1 requests the size.
 pub(crate) fn query(act: &mut Act<'_>, [map, flags, ..]: [u64; 5]) -> Outcome {
     let map = act.map_of_kind(map, MapKind::Ringbuf)?;
     let size = u64::from(act.w.maps[map].def.max_entries);

@@ -1,7 +1,7 @@
 //! The rules by which the class decides. A policy's own decisions have no rules.
 
 schedlab_core::define_rules! {
-    /// Rules of the class, from 121 on, after those of the classes above.
+    /// Rules of the class, from 121 on, after the rules of the classes above.
     pub static RULES {
         121 KEEPS Pick "keeps": "The current task has slice left: it continues.";
         122 NEW_SLICE Pick "new_slice": "The policy gave the current task a new slice in dispatch.";

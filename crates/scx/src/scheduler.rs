@@ -49,7 +49,7 @@ impl ScxScheduler {
         ScxScheduler { world, options, has_started, has_ended, instant, restarts }
     }
 
-    /// The world in which the policy of an image begins.
+    /// Returns the world in which the policy of an image begins.
     pub(crate) fn world(image: Arc<Image>, topology: &Topology, options: Options) -> World {
         let mut world = World::new(image, topology);
         world.random ^= options.seed;
@@ -76,7 +76,7 @@ impl ScxScheduler {
         self.world.put_backs = times;
     }
 
-    /// The linked policy.
+    /// Returns the linked policy.
     pub fn image(&self) -> &Image {
         &self.world.image
     }
@@ -91,29 +91,30 @@ impl ScxScheduler {
         self.world.maps.iter().map(|map| (map.def.name.as_str(), map.counts))
     }
 
-    /// Summary of the run so far.
+    /// Returns the summary of the run so far.
     fn summary(&self) -> Summary<'_> {
         Summary { image: self.image(), counts: self.counts(), maps: self.map_counts().collect() }
     }
 
-    /// Why the policy ended. `None` if it has not.
+    /// Returns the reason why the policy ended. `None` if it has not.
     pub fn end(&self) -> Option<&End> {
         self.world.ended.as_ref()
     }
 
-    /// The policy's printed output, if it is kept: time in ns, CPU, text.
+    /// Returns the policy's printed output, if it is kept: time in ns, CPU, text.
     pub fn printed(&self) -> &[(u64, u32, String)] {
         self.world.printed.as_deref().unwrap_or_default()
     }
 
-    /// The current value of a variable of 1, 2, 4 or 8 bytes. `None` if there is no such variable.
+    /// Returns the current value of a variable of 1, 2, 4 or 8 bytes. `None` if there is no such
+    /// variable.
     pub fn variable(&self, name: &str) -> Option<u64> {
         let variable = self.world.image.variables.iter().find(|known| known.name == name)?;
         let at = address(memory::FIRST_FREE + variable.data as u32, variable.offset);
         self.world.vm.memory.load(at, variable.size as usize)
     }
 
-    /// The message of an ended policy: the reason, the last callbacks, the registers.
+    /// Returns the message of an ended policy: the reason, the last callbacks, the registers.
     pub fn end_message(&self) -> Option<String> {
         let end = self.world.ended.as_ref()?;
         let name = &self.world.image.name;
@@ -307,7 +308,7 @@ impl Inspect for ScxScheduler {
         rules::RULES.iter().collect()
     }
 
-    /// The tasks in the CPU's local queue. The policy's next choice is unknown.
+    /// Reports the tasks in the CPU's local queue. The policy's next choice is unknown.
     fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
         let Some(queue) = self.world.queues.get(cpu.index()) else { return };
         let order = queue.iter().zip(0..);

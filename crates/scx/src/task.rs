@@ -7,7 +7,7 @@ use schedlab_core::{CpuSet, Policy, SchedAttr};
 /// Holder of a waiting task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Holder {
-    /// None: the task runs, sleeps or is being moved.
+    /// No holder: the task runs, sleeps or is being moved.
     #[default]
     None,
     /// The policy, since `enqueue`.
@@ -132,7 +132,7 @@ const WEIGHTS: [u64; 40] = [
     70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
-/// `scx.weight` of a task: 1 to 10000, 100 at nice 0.
+/// Returns the `scx.weight` of a task: 1 to 10000, 100 at nice 0.
 pub fn weight_of(attr: &SchedAttr) -> u32 {
     let weight = match attr.policy {
         Policy::Idle => 3,

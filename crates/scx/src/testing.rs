@@ -56,7 +56,7 @@ impl ObjectWriter {
         self.relocations.entry(section).or_default().push((offset, u64::from(symbol) << 32 | kind));
     }
 
-    /// The file: header, contents, section headers.
+    /// Returns the file: header, contents, section headers.
     pub fn finish(&self) -> Vec<u8> {
         let mut names = vec![0_u8];
         let mut name = |text: &str| {
@@ -221,7 +221,7 @@ impl BtfWriter {
         self.lines.entry(section.into()).or_default().push([at, file, 0, line << 10]);
     }
 
-    /// The section `.BTF.ext`. Must be made before `.BTF`, as it adds names.
+    /// Returns the section `.BTF.ext`. Must be made before `.BTF`, as it adds names.
     pub fn finish_ext(&mut self) -> Vec<u8> {
         let mut parts = vec![];
         for records in [self.lines.clone(), self.core.clone()] {
@@ -245,7 +245,7 @@ impl BtfWriter {
         bytes
     }
 
-    /// The section `.BTF`.
+    /// Returns the section `.BTF`.
     pub fn finish(&mut self) -> Vec<u8> {
         self.name("");
         let mut bytes = vec![0x9f, 0xeb, 1, 0];
@@ -259,7 +259,7 @@ impl BtfWriter {
     }
 }
 
-/// The smallest object that can be linked: it has no callback.
+/// Returns the smallest object that can be linked: it has no callback.
 pub fn least_object() -> Vec<u8> {
     let (mut btf, mut object) = (BtfWriter::default(), ObjectWriter::new());
     let int = btf.int("int", 4, true);
@@ -279,7 +279,7 @@ pub fn least_object() -> Vec<u8> {
     object.finish()
 }
 
-/// A world of `cpus` CPUs with a policy that has no callbacks, and its machine.
+/// Returns a world of `cpus` CPUs with a policy that has no callbacks, and its machine.
 pub fn world(cpus: u32) -> (crate::world::World, schedlab_core::Platform) {
     let object = crate::object::Object::read("least.bpf.o", &least_object());
     let target = crate::image::Target { cpus, hz: 250 };

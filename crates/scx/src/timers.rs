@@ -36,7 +36,7 @@ const USER_HALF: TimerKey = TimerKey(5);
 const STRIDE: u32 = 4;
 
 impl Timer {
-    /// Its key on the machine.
+    /// Returns its key on the machine.
     pub(crate) const fn key(self) -> TimerKey {
         match self {
             Timer::Watchdog => WATCHDOG,
@@ -45,7 +45,7 @@ impl Timer {
         }
     }
 
-    /// The timer with a key. `None`: the key belongs to the deadline class.
+    /// Returns the timer with a key. `None`: the key belongs to the deadline class.
     pub(crate) fn of(key: TimerKey) -> Option<Timer> {
         match key {
             WATCHDOG => Some(Timer::Watchdog),

@@ -34,8 +34,8 @@ fn has_entries(kind: MapKind) -> bool {
 }
 
 impl ScxScheduler {
-    /// All tunables with their current values. Unsigned 64-bit numbers that are too large appear as
-    /// signed numbers with the same bits.
+    /// Returns all tunables with their current values. Unsigned 64-bit numbers that are too large
+    /// appear as signed numbers with the same bits.
     pub(crate) fn settings_now(&self) -> Vec<Tunable> {
         let image = &self.world.image;
         let mut all = vec![];

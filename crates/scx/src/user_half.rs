@@ -1,6 +1,6 @@
-//! Scripted user halves. A user half is the process beside a policy. Before it loads the policy it
-//! sets variables; before it attaches the policy it fills maps and calls programs; while the policy
-//! runs it acts from time to time.
+//! Scripted user halves. A user half is the process that accompanies a policy. Before it loads the
+//! policy it sets variables; before it attaches the policy it fills maps and calls programs; while
+//! the policy runs it acts from time to time.
 //!
 //! A [`Script`](script::Script) is what a user wrote, with names.
 //! [`Script::prepare`](script::Script::prepare) applies to an [`Image`](crate::Image) what happens

@@ -17,7 +17,7 @@ use crate::insn::{
 };
 use crate::memory::{self, Memory, StoreFault, address};
 
-/// Maximum number of call frames, including those of callbacks within helpers.
+/// Maximum number of call frames, including the frames of callbacks within helpers.
 pub const FRAMES_MAX: usize = 60;
 
 /// Maximum number of instructions of a callback.
@@ -35,7 +35,7 @@ pub const STACK_SIZE: usize = (FRAMES_MAX + 1) * FRAME as usize;
 /// A fault that ends a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// What is wrong.
+    /// Description of the fault.
     pub what: String,
     /// The instruction. `None` until the interpreter sets it.
     pub at: Option<u32>,
@@ -113,7 +113,7 @@ fn too_long() -> Box<Fault> {
 
 /// Environment of the machine: the targets of its calls.
 pub trait Calls {
-    /// The machine itself.
+    /// Returns the machine itself.
     fn vm(&mut self) -> &mut Vm;
 
     /// Calls a helper by its number.
@@ -128,7 +128,7 @@ pub trait Calls {
     /// If the program cannot continue.
     fn kfunc(&mut self, number: u32, args: [u64; 5]) -> Outcome;
 
-    /// The reason why an instruction must not be reached.
+    /// Returns the reason why an instruction must not be reached.
     fn poison(&self, reason: usize) -> String;
 }
 
@@ -455,7 +455,8 @@ fn alu32(insn: Insn, a: u32, b: u32) -> Result<u32, Box<Fault>> {
     })
 }
 
-/// `le`, `be`: the low bytes in the given order. The machine is little-endian.
+/// Implements `le` and `be`: returns the low bytes in the given order. The machine is
+/// little-endian.
 fn swapped(insn: Insn, a: u64) -> u64 {
     let to_big = insn.is_by_register();
     match (insn.imm, to_big) {
@@ -532,7 +533,7 @@ mod tests {
         run(&mut machine(code), code, 0, args)
     }
 
-    /// r0 = the result of `op` on r1 and r2.
+    /// Computes r0 = the result of `op` on r1 and r2.
     fn binary(op: u8, off: i32, a: u64, b: u64) -> u64 {
         let code = [insn(op, 1, 2, off, 0), insn(0xbf, 0, 1, 0, 0), STOP];
         execute(&code, [a, b, 0, 0, 0]).expect("the program has no fault")

@@ -277,37 +277,37 @@ impl World {
         world
     }
 
-    /// Depth of nested callbacks.
+    /// Returns the depth of nested callbacks.
     pub fn depth(&self) -> usize {
         self.nested
     }
 
-    /// Number of CPUs of the machine.
+    /// Returns the number of CPUs of the machine.
     pub fn nr_cpus(&self) -> u32 {
         self.cpus.len() as u32
     }
 
-    /// The index of the global queue.
+    /// Returns the index of the global queue.
     pub fn global(&self) -> u32 {
         self.nr_cpus()
     }
 
-    /// The row of a machine's task.
+    /// Returns the row of a machine's task.
     pub fn row(&self, task: TaskId) -> u32 {
         self.nr_cpus() + task.0
     }
 
-    /// The machine's task in a row.
+    /// Returns the machine's task in a row.
     pub fn task_id(&self, row: u32) -> TaskId {
         TaskId(row - self.nr_cpus())
     }
 
-    /// The address of a task.
+    /// Returns the address of a task.
     pub fn task_address(&self, row: u32) -> u64 {
         address(memory::TASKS, row * self.at.stride)
     }
 
-    /// The row of the task at an address. `None` if there is no task.
+    /// Returns the row of the task at an address. `None` if there is no task.
     pub fn task_at(&self, at: u64) -> Option<u32> {
         let (region, offset) = place(at);
         let row = offset / self.at.stride;
@@ -334,7 +334,7 @@ impl World {
         self.vm.memory.write(at, 4, u64::from(value));
     }
 
-    /// The slice of a task, ns.
+    /// Returns the slice of a task, ns.
     pub fn slice(&self, row: u32) -> u64 {
         self.task_u64(row, self.at.slice)
     }
@@ -352,7 +352,7 @@ impl World {
         self.vm.memory.write(at, 4, u64::from(flags));
     }
 
-    /// The address of a CPU's `struct rq`.
+    /// Returns the address of a CPU's `struct rq`.
     pub fn rq(&self, cpu: u32) -> u64 {
         let size = self.image.types.structure("rq").map_or(0, |layout| layout.size);
         address(memory::RQS, cpu * size)
@@ -368,7 +368,7 @@ impl World {
         row
     }
 
-    /// Name of a task in messages: `COMM[PID]`.
+    /// Returns the name of a task in messages: `COMM[PID]`.
     pub fn task_name(&self, row: u32) -> String {
         let comm = self.vm.memory.text(self.task_field(row, "comm"), 16).unwrap_or_default();
         let pid = self.vm.memory.u32(self.task_field(row, "pid"));
@@ -400,7 +400,7 @@ impl World {
         });
     }
 
-    /// The next number of `bpf_get_prandom_u32`.
+    /// Returns the next number of `bpf_get_prandom_u32`.
     pub fn next_random(&mut self) -> u32 {
         // SplitMix64.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -410,7 +410,7 @@ impl World {
         (z ^ z >> 31) as u32
     }
 
-    /// Number of tasks of the class that run or wait on a CPU.
+    /// Returns the number of tasks of the class that run or wait on a CPU.
     pub fn runnable_on(&self, cpu: u32) -> u32 {
         let at = self.rq(cpu) + u64::from(self.image.types.offset("rq", "scx.nr_running"));
         self.vm.memory.u32(at)

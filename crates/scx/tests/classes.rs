@@ -99,7 +99,7 @@ impl Rig {
         self.platform.set_now_ns(now_ns);
     }
 
-    /// Printed output of the policy since the last call.
+    /// Returns the printed output of the policy since the last call.
     fn printed(&mut self) -> Vec<String> {
         let printed = self.classes.policy().printed();
         let new = printed[self.seen..].iter().map(|(_, _, text)| text.clone()).collect();

@@ -126,7 +126,8 @@ fn faults_of_the_program_name_their_place() {
     assert!(class(WRITE_PID).ends_with("stores 4 bytes to tasks, which is read-only"));
 }
 
-/// The message and the kind with which `contexts.bpf.c` ends through the fault with this number.
+/// Returns the message and the kind with which `contexts.bpf.c` ends through the fault with this
+/// number.
 fn context(fault: u32) -> (String, u64) {
     let policy = scheduler("contexts", 1, &[&format!("fault={fault}")], OnEnd::GoOn);
     let run = run(policy, 1, vec![Script::hog(0), Script::sleeper(MS, 3 * MS)], SECOND);

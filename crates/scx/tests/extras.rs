@@ -43,7 +43,7 @@ impl Rig {
     }
 }
 
-/// Two nodes, each with two cores of two threads that share a cache.
+/// Returns two nodes, each with two cores of two threads that share a cache.
 fn two_nodes() -> Topology {
     let place = |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
     let places = (0..8).map(place).collect();
@@ -268,7 +268,7 @@ fn a_policy_that_ends_leaves_a_dump() {
         assert!(dump.contains(part), "no {part:?} in\n{dump}");
     }
     assert_eq!(run.scheduler().variable("exits"), Some(1));
-    // No longer than the policy says.
+    // The dump is no longer than the policy states.
     let policy = scheduler("extras", 1, &["stall=1", "ops.exit_dump_len=100"], OnEnd::GoOn);
     let run = support::run(policy, 1, vec![Script::hog(0), Script::hog(0)], 10 * SECOND);
     assert_eq!(run.scheduler().end().map(|end| end.dump.len()), Some(100));

@@ -12,7 +12,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use support::{Books, HZ, MS, SECOND, link};
 
-/// A record of the kernel: a new one, or the stored one.
+/// Returns a record of the kernel: a new one, or the stored one.
 fn record(name: &str, kept: &str) -> String {
     match std::env::var_os("SCHEDLAB_KERNEL_RECORDS") {
         Some(directory) => {
@@ -23,7 +23,7 @@ fn record(name: &str, kept: &str) -> String {
     }
 }
 
-/// Whether the records are those of a new boot.
+/// Whether the records come from a new boot.
 fn is_fresh() -> bool {
     std::env::var_os("SCHEDLAB_KERNEL_RECORDS").is_some()
 }
@@ -91,7 +91,7 @@ impl Workload for Load {
     }
 }
 
-/// The load of the kernel's test: hogs of nice 0, 0, 5, and a sleeper.
+/// Returns the load of the kernel's test: hogs of nice 0, 0, 5, and a sleeper.
 fn kinds(run_ns: u64) -> Vec<Kind> {
     let hog = |nice| Kind { nice, run_ns: None, thread: None };
     vec![hog(0), hog(0), hog(5), Kind { nice: 0, run_ns: Some(run_ns), thread: None }]
@@ -228,7 +228,8 @@ fn callbacks_come_in_the_order_of_a_running_kernel() {
     assert!(same >= least, "only {same} callbacks agree\n{around}");
 }
 
-/// Time that the sleeper computed, us, in runs that nothing interrupted, without the first.
+/// Returns the time that the sleeper computed, us, in runs that nothing interrupted, without the
+/// first.
 fn sleeper_turns(events: &[(u64, String)]) -> Vec<u64> {
     let mut since = None;
     let mut turns = vec![];
@@ -242,9 +243,9 @@ fn sleeper_turns(events: &[(u64, String)]) -> Vec<u64> {
     turns.split_off(1.min(turns.len()))
 }
 
-/// Tolerance of CPU times over 2 s, ms. O(1) has slices of 78 and 102 ms, and the used part of each
-/// slice at the start of the load is not recorded. New records may come from another kernel in
-/// another QEMU: 2 %.
+/// Returns the tolerance of CPU times over 2 s, ms. O(1) has slices of 78 and 102 ms, and the used
+/// part of each slice at the start of the load is not recorded. New records may come from another
+/// kernel in another QEMU: 2 %.
 fn within_ms(policy: &str) -> f64 {
     match (is_fresh(), policy) {
         (true, _) => 40.0,
@@ -282,8 +283,8 @@ fn shares_are_those_of_a_running_kernel() {
     assert!(failures.is_empty(), "{failures}");
 }
 
-/// Runs three free hogs on two CPUs for 4 s, beside a kernel thread on each CPU, which wakes after
-/// at most the given time. Returns the CPU times of the hogs, ms.
+/// Runs three free hogs on two CPUs for 4 s, alongside a kernel thread on each CPU, which wakes
+/// after at most the given time. Returns the CPU times of the hogs, ms.
 fn free_hogs(policy: &str, threads_ns: Option<u64>, seed: u64, put_back_ns: u64) -> Vec<f64> {
     let mut kinds: Vec<Kind> = kinds(1).into_iter().take(3).collect();
     let thread = |most, cpu| Kind { nice: 0, run_ns: Some(30_000), thread: Some((most, cpu)) };
@@ -324,7 +325,7 @@ fn kernel_threads_decide_what_free_tasks_get_on_two_cpus() {
         // These two policies share all CPUs' tasks at each reschedule. (A run of BFS or O(1)
         // depends on where its tasks began, and runs in the kernel differ by as much.)
         if policy == "vtime" || policy == "goodness" {
-            // Boots of one kernel with different histories differ by as much, too.
+            // Boots of one kernel with different histories differ by the same amount.
             let close = |(kernel, lab): (&f64, &f64)| (kernel - lab).abs() < within * kernel;
             assert!(kernel.iter().zip(&disturbed).all(close), "{policy}");
         }

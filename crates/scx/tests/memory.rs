@@ -1,6 +1,6 @@
 //! Checks that memory stays flat when policies and schedulers are made and dropped many times.
 //!
-//! One test in its own file: other tests of the same process would change its memory, too.
+//! One test in its own file: other tests of the same process would also change its memory.
 
 use schedlab_core::{BuildConfig, CpuId, Parent, Scheduler, TaskAttr, TaskId};
 use schedlab_sched::registry;
@@ -21,7 +21,8 @@ const GROWTH_MAX: u64 = 256;
 const CPUS: u32 = 2;
 const HZ: u32 = 250;
 
-/// Resident memory of this process, pages. `None`: the system has no `/proc/self/statm`.
+/// Returns the resident memory of this process, pages. `None`: the system has no
+/// `/proc/self/statm`.
 fn resident_pages() -> Option<u64> {
     let sizes = fs::read_to_string("/proc/self/statm").ok()?;
     sizes.split_ascii_whitespace().nth(1)?.parse().ok()

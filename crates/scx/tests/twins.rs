@@ -1,5 +1,6 @@
-//! Policies of `examples/scx` against the schedulers that they are twins of, on one CPU, slice by
-//! slice: thousands of worlds of hogs and sleepers, like those of the golden schedules.
+//! Compares the policies of `examples/scx` with the schedulers whose twins they are, on one CPU,
+//! slice by slice, in thousands of worlds of hogs and sleepers like the worlds of the golden
+//! schedules.
 
 mod support;
 
@@ -44,9 +45,9 @@ struct World {
     random: SplitMix64,
 }
 
-/// A world of 1 to 9 tasks. No run ends in the nanosecond of a tick: the originals charge that tick
-/// to the task that has just gone to sleep, while the class calls `tick` only for runnable tasks.
-/// In one world of three, sleeps end at round times, together and with ticks.
+/// Returns a world of 1 to 9 tasks. No run ends in the nanosecond of a tick: the originals charge
+/// that tick to the task that has just gone to sleep, while the class calls `tick` only for
+/// runnable tasks. In one world of three, sleeps end at round times, together and with ticks.
 fn world(seed: u64) -> World {
     let mut random = SplitMix64::new(seed);
     let mut below = |n: u64| random.next_u64() % n;
@@ -159,7 +160,7 @@ const UNTIL_NS: u64 = 3_000 * MS;
 /// Time, CPU, text.
 type Printed = Vec<(u64, u32, String)>;
 
-/// The slices of a run, and the scheduler's printed output.
+/// Returns the slices of a run, and the scheduler's printed output.
 fn slices<S: Scheduler>(
     scheduler: S,
     world: &World,
@@ -246,7 +247,7 @@ impl Witness for Decisions {
     }
 }
 
-/// The log of a policy in a world on `cpus` CPUs.
+/// Returns the log of a policy in a world on `cpus` CPUs.
 fn log_of(policy: &str, cpus: u32, settings: &[&str], world: World) -> decision_log::Log {
     let config = BuildConfig::flat(cpus, HZ);
     let image = Arc::new(link(policy, cpus, settings).unwrap_or_else(|error| panic!("{error}")));
@@ -314,7 +315,7 @@ fn bfs_decides_as_the_log_of_bfs_says() {
     retraced("bfs", &["log_decisions=1"], "bfs@0.404");
 }
 
-/// A compiler for BPF and the tool that strips its objects, if they are installed.
+/// Returns a compiler for BPF and the tool that strips its objects, if they are installed.
 fn compiler() -> Option<(String, String)> {
     let works = |program: &str| {
         let output = Command::new(program).arg("--version").output();
@@ -327,12 +328,12 @@ fn compiler() -> Option<(String, String)> {
     })
 }
 
-/// Checks that the stored objects come from the sources beside them: compiled again, they behave
+/// Checks that the stored objects come from the sources next to them: compiled again, they behave
 /// the same in some worlds, to the last callback.
 #[test]
 fn objects_are_those_of_their_sources() {
     let Some((clang, strip)) = compiler() else {
-        eprintln!("** SKIPPED: no object was compiled anew: there is no clang with llvm-strip");
+        eprintln!("** SKIPPED: no object was compiled again: there is no clang with llvm-strip");
         return;
     };
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/scx");

@@ -257,7 +257,8 @@ impl Record {
         }
     }
 
-    /// CPU time of processes within the load, us, from turns of the kernel or of the laboratory.
+    /// Returns the CPU time of processes within the load, us, from turns of the kernel or of the
+    /// laboratory.
     fn times_us(&self, turns: &[Turn]) -> Vec<u64> {
         let (begin, end) = (self.begin_us, self.begin_us + LOAD_US);
         let mut times = vec![0; self.hogs.len()];
@@ -517,7 +518,7 @@ fn play(record: &Record, what: Played) -> Vec<Turn> {
     machine.observer().turns.iter().map(turn).collect()
 }
 
-/// The first difference: the turns of hogs on each CPU.
+/// Returns the first difference: the turns of hogs on each CPU.
 fn first_difference(record: &Record, lab: &[Turn]) -> String {
     let of = |turns: &[Turn], cpu: u32| -> Vec<Turn> {
         let mine = turns.iter().filter(|turn| {
@@ -555,7 +556,7 @@ fn first_difference(record: &Record, lab: &[Turn]) -> String {
     first.map_or("they never part".into(), |(_, text)| text)
 }
 
-/// The records: new ones, or the stored ones.
+/// Returns the records: new ones, or the stored ones.
 fn records() -> Vec<(String, Record)> {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel/free");
     let directory = std::env::var("SCHEDLAB_KERNEL_FREE").unwrap_or(kept.into());
@@ -572,9 +573,9 @@ fn records() -> Vec<(String, Record)> {
     paths.iter().map(read).collect()
 }
 
-/// Tolerance of the CPU times of free hogs over 4 s, ms: 2 % of the run, and much less where the
-/// laboratory follows the kernel to the end. `None`: the result depends on microseconds. New
-/// records may come from another kernel.
+/// Returns the tolerance of the CPU times of free hogs over 4 s, ms: 2 % of the run, and much less
+/// where the laboratory follows the kernel to the end. `None`: the result depends on microseconds.
+/// New records may come from another kernel.
 fn within_ms(name: &str) -> Option<f64> {
     let policy = name.rsplit('.').next().unwrap_or(name);
     match (policy, std::env::var_os("SCHEDLAB_KERNEL_FREE").is_some()) {

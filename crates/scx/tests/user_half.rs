@@ -39,7 +39,7 @@ fn entry(map: &str, key: Value, value: Value) -> Entry {
     Entry { map, key, value, cpu: None, each: None }
 }
 
-/// The script that the policy cannot run without.
+/// Returns the script that the policy cannot run without.
 fn whole() -> Script {
     let each = Some(text("cpus"));
     let before = vec![

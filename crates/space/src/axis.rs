@@ -205,7 +205,7 @@ impl Axis {
         self.subject.read(value)
     }
 
-    /// The value at the fraction `part` of the axis, from 0 (included) to 1 (excluded).
+    /// Returns the value at the fraction `part` of the axis, from 0 (included) to 1 (excluded).
     pub fn at(&self, part: f64) -> AxisValue {
         match &self.domain {
             Domain::List(values) => {
@@ -232,7 +232,7 @@ impl Axis {
         }
     }
 
-    /// The smallest and the largest number. `None`: some values are not numbers.
+    /// Returns the smallest and the largest number. `None`: some values are not numbers.
     pub fn ends(&self) -> Option<(f64, f64)> {
         match &self.domain {
             Domain::Between { from, to, .. } => Some((*from, *to)),
@@ -246,7 +246,7 @@ impl Axis {
         }
     }
 
-    /// Representative values: all values of a list; the two ends and the centre of a range.
+    /// Returns representative values: all values of a list; the two ends and the centre of a range.
     pub fn typical(&self) -> Vec<AxisValue> {
         match &self.domain {
             Domain::List(values) => values.clone(),

@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Axis {
-    /// Type of its column: the narrowest to which all its values belong.
+    /// Returns the type of its column: the narrowest to which all its values belong.
     pub fn kind(&self) -> Kind {
         let of = |value: &AxisValue| match value {
             AxisValue::Default => None,
@@ -82,7 +82,7 @@ impl Space {
     }
 }
 
-/// Name of an end in documents.
+/// Returns the name of an end in documents.
 pub fn end_name(end: EndState) -> &'static str {
     match end {
         EndState::TimeUp => "time_up",
@@ -92,7 +92,7 @@ pub fn end_name(end: EndState) -> &'static str {
     }
 }
 
-/// The end with this name.
+/// Returns the end with this name.
 pub(super) fn end_of(name: &str) -> Option<EndState> {
     [EndState::TimeUp, EndState::AllEnded, EndState::Stuck, EndState::Failed]
         .into_iter()

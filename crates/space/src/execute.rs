@@ -44,7 +44,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Number of schedulers.
+    /// Returns the number of schedulers.
     pub fn columns(&self) -> usize {
         self.prepared.schedulers().len()
     }
@@ -104,7 +104,7 @@ pub(super) fn places(
 }
 
 impl Space {
-    /// Plan of a point, without tunables and seed.
+    /// Returns the plan of a point, without tunables and seed.
     fn plan_of(&self, point: &[AxisValue]) -> Result<Plan, String> {
         let mut plan = self.plan.clone();
         let mut edits: Vec<(&Place, Cow<'_, str>)> = vec![];
@@ -170,13 +170,13 @@ impl Space {
         Ok(plan)
     }
 
-    /// Values of a point that need a stage of their own.
+    /// Values of a point that need a separate stage.
     fn structure(&self, point: &[AxisValue]) -> Vec<AxisValue> {
         let pairs = self.axes.iter().zip(point);
         pairs.filter(|(axis, _)| axis.subject.is_structural()).map(|(_, it)| it.clone()).collect()
     }
 
-    /// Stage of a point.
+    /// Returns the stage of a point.
     pub(super) fn stage(&self, point: &[AxisValue]) -> Result<Arc<Stage>, Error> {
         let key = self.structure(point);
         let kept = || self.stages.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -345,7 +345,7 @@ impl Space {
         Ok(rows)
     }
 
-    /// The scheduler that a point names.
+    /// Returns the scheduler that a point names.
     fn scheduler_of(&self, point: &[AxisValue]) -> Option<String> {
         let place = self.axes.iter().position(|axis| axis.subject == Subject::Scheduler)?;
         match &point[place] {

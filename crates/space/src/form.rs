@@ -335,7 +335,7 @@ impl Form {
         plan.seed = self.seed.or(plan.seed);
         if let Some(repeat) = self.repeat {
             plan.repeat = repeat;
-            // As for `schedlab run --repeat`, start times of tasks vary with the seed, too.
+            // As for `schedlab run --repeat`, start times of tasks also vary with the seed.
             plan.late_starts |= matches!(plan.load, Load::Workload(_)) && repeat > 1;
         }
         plan.record = schedlab_lab::plan::Record::default();

@@ -368,7 +368,7 @@ impl Space {
         Ok(())
     }
 
-    /// A name that two columns of results have in common.
+    /// Returns a name that two columns of results have in common.
     fn name_twice(&self) -> Option<String> {
         let mut names = vec![];
         for column in self.column_names() {
@@ -380,12 +380,13 @@ impl Space {
         None
     }
 
-    /// The space as JSON, with the texts of all files in it: everything that its results depend on.
+    /// Returns the space as JSON, with the texts of all files in it: everything that its results
+    /// depend on.
     pub fn to_json(&self) -> String {
         serde_json::to_string(&self.form).expect("all of its keys are strings")
     }
 
-    /// Title, or the name of the load.
+    /// Returns the title, or the name of the load.
     pub fn title(&self) -> &str {
         match self.form.title.as_str() {
             "" => self.plan.load.name(),
@@ -393,12 +394,12 @@ impl Space {
         }
     }
 
-    /// The plan that all runs have in common.
+    /// Returns the plan that all runs have in common.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Axes: the settings that vary.
+    /// Returns the axes: the settings that vary.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
@@ -408,22 +409,22 @@ impl Space {
         &self.metrics
     }
 
-    /// Number of points.
+    /// Returns the number of points.
     pub fn points(&self) -> u64 {
         self.points
     }
 
-    /// Number of seeds with which each point runs.
+    /// Returns the number of seeds with which each point runs.
     pub fn repeat(&self) -> u64 {
         self.plan.repeat
     }
 
-    /// Number of runs, if every point has the same number of schedulers as the first.
+    /// Returns the number of runs, if every point has the same number of schedulers as the first.
     pub fn runs(&self) -> u64 {
         self.points * self.columns * self.plan.repeat
     }
 
-    /// Number of parts in which the results are written.
+    /// Returns the number of parts in which the results are written.
     pub fn parts(&self) -> u64 {
         self.points.div_ceil(self.part_points)
     }
@@ -434,7 +435,7 @@ impl Space {
         first..first.saturating_add(self.part_points).min(self.points)
     }
 
-    /// The values of a point.
+    /// Returns the values of a point.
     pub fn point(&self, number: u64) -> Vec<AxisValue> {
         self.listed.get(&self.axes, number)
     }
@@ -571,7 +572,7 @@ fn metrics(form: &Form, is_benchmark: bool) -> Result<Vec<RunMetric>, (Option<St
 }
 
 impl Space {
-    /// The point at the given fraction of each axis, from 0 (included) to 1 (excluded).
+    /// Returns the point at the given fraction of each axis, from 0 (included) to 1 (excluded).
     pub fn at(&self, parts: &[f64]) -> Vec<AxisValue> {
         self.axes.iter().zip(parts).map(|(axis, part)| axis.at(*part)).collect()
     }

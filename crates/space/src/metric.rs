@@ -63,19 +63,19 @@ impl RunMetric {
         Ok(RunMetric { name: name.into(), better: better.unwrap_or(own), unit, expression })
     }
 
-    /// A metric of the whole run, by its id.
+    /// Returns a metric of the whole run, by its id.
     pub(super) fn of_id(id: &str) -> Option<RunMetric> {
         RunMetric::parse(id).ok()
     }
 
-    /// The value of `run`. `None`: the run has no value.
+    /// Returns the value of `run`. `None`: the run has no value.
     pub fn value(&self, run: &Run) -> Option<f64> {
         let value = self.expression.evaluate(&|quantity: &Quantity| quantity.value(run));
         value.and_then(|value| value.number()).ok().filter(|value| value.is_finite())
     }
 
-    /// Message about a figure that `run` does not have, with the figures that it has. `None`: it
-    /// has all figures, or might have them under other conditions.
+    /// Returns the message about a figure that `run` does not have, with the figures that it has.
+    /// `None`: it has all figures, or might have them under other conditions.
     pub fn unknown_figure(&self, run: &Run) -> Option<String> {
         let known: Vec<&str> = run.findings.figures.iter().map(|it| it.name.as_str()).collect();
         let name = self.figures().into_iter().find(|name| !known.contains(name))?;
@@ -87,7 +87,7 @@ impl RunMetric {
         })
     }
 
-    /// Keys, groups and CPUs to which the metric refers.
+    /// Returns the keys, groups and CPUs to which the metric refers.
     pub(super) fn subjects(&self) -> Vec<(Scope, &str)> {
         let mut found: Vec<(Scope, &str)> = vec![];
         self.expression.for_each_name(&mut |quantity| match quantity {

@@ -22,7 +22,7 @@ pub(crate) enum Quantity {
 }
 
 impl Quantity {
-    /// The value in `run`.
+    /// Returns the value in `run`.
     ///
     /// # Errors
     /// The run has no such value.

@@ -14,7 +14,7 @@ pub enum Points {
 }
 
 impl Points {
-    /// Number of points. `None`: too large to count.
+    /// Returns the number of points. `None`: too large to count.
     pub fn count(&self, axes: &[Axis]) -> Option<u64> {
         match self {
             Points::Listed(points) => Some(points.len() as u64),
@@ -25,7 +25,7 @@ impl Points {
         }
     }
 
-    /// The point with this number.
+    /// Returns the point with this number.
     pub fn get(&self, axes: &[Axis], number: u64) -> Vec<AxisValue> {
         match self {
             Points::Listed(points) => points[number as usize].clone(),
@@ -48,8 +48,8 @@ impl Points {
     }
 }
 
-/// Random stream of an axis. Each axis has its own, so that another axis leaves the others as they
-/// are.
+/// Returns the random stream of an axis. Each axis has its own, so that another axis leaves the
+/// others as they are.
 fn stream(seed: u64, axis: usize) -> SplitMix64 {
     let mut mixed = SplitMix64::new(seed);
     let seed = mixed.next_u64() ^ (axis as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -33,7 +33,7 @@ pub enum PartForm {
 }
 
 impl PartForm {
-    /// Extension of the files.
+    /// Returns the extension of the files.
     pub fn ending(self) -> &'static str {
         match self {
             PartForm::Csv => "csv",
@@ -49,7 +49,7 @@ impl PartForm {
         }
     }
 
-    /// The best format that this build can write.
+    /// Returns the best format that this build can write.
     pub fn best() -> PartForm {
         if PartForm::Parquet.is_built() { PartForm::Parquet } else { PartForm::Csv }
     }
@@ -158,12 +158,12 @@ impl Store {
         Ok(store)
     }
 
-    /// File format of parts.
+    /// Returns the file format of parts.
     pub fn form(&self) -> PartForm {
         self.form
     }
 
-    /// Path of a part.
+    /// Returns the path of a part.
     pub fn path(&self, part: u64) -> PathBuf {
         self.directory.join(format!("part-{part:05}.{}", self.form.ending()))
     }

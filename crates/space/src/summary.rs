@@ -23,7 +23,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Mean of `values`. `None`: there are no values.
+    /// Returns the mean of `values`. `None`: there are no values.
     pub fn of(values: &[f64]) -> Option<Mean> {
         let count = values.len();
         if count == 0 {
@@ -42,7 +42,7 @@ impl Mean {
     }
 }
 
-/// The 97.5 % quantile of Student's t with `freedom` degrees of freedom.
+/// Returns the 97.5 % quantile of Student's t with `freedom` degrees of freedom.
 pub fn t_95(freedom: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010,
@@ -97,7 +97,7 @@ impl Summary {
         }
     }
 
-    /// All cells, by point.
+    /// Returns all cells, by point.
     pub fn cells(&self) -> Vec<Cell> {
         let cell = |((point, scheduler), point_values): (&(u64, String), &PointValues)| {
             let mean = |list: &Vec<(u64, f64)>| {
@@ -124,8 +124,8 @@ fn beats(better: Better, one: f64, other: f64) -> bool {
     }
 }
 
-/// The best of `cells` by the metric at `place`. `None`: neither direction is better, or no cell
-/// has a value.
+/// Returns the best of `cells` by the metric at `place`. `None`: neither direction is better, or no
+/// cell has a value.
 pub fn best<'a>(space: &Space, cells: &'a [Cell], place: usize) -> Option<&'a Cell> {
     let better = space.metrics().get(place)?.better;
     let mut best: Option<(&Cell, f64)> = None;
@@ -138,7 +138,7 @@ pub fn best<'a>(space: &Space, cells: &'a [Cell], place: usize) -> Option<&'a Ce
     best.filter(|_| better != Better::Neither).map(|(cell, _)| cell)
 }
 
-/// The cells that no other cell beats in one of `places` without losing in another.
+/// Returns the cells that no other cell beats in one of `places` without losing in another.
 pub fn pareto<'a>(space: &Space, cells: &'a [Cell], places: &[usize]) -> Vec<&'a Cell> {
     let of = |cell: &Cell| -> Option<Vec<f64>> {
         let values = places.iter().map(|place| {

@@ -47,7 +47,7 @@ fn rows(space: &Space, count: usize) -> Vec<Row> {
     all
 }
 
-/// An empty directory for a test.
+/// Returns an empty directory for a test.
 fn directory(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("schedlab-space-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);

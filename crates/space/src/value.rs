@@ -32,7 +32,7 @@ impl fmt::Display for AxisValue {
 }
 
 impl AxisValue {
-    /// The number. `None`: the value is not a number.
+    /// Returns the number. `None`: the value is not a number.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             AxisValue::Whole(number) => Some(*number as f64),
@@ -41,7 +41,7 @@ impl AxisValue {
         }
     }
 
-    /// The whole number. `None`: the value is not a whole number.
+    /// Returns the whole number. `None`: the value is not a whole number.
     pub(super) fn whole(&self) -> Option<i64> {
         match self {
             AxisValue::Whole(number) => Some(*number),

@@ -2,9 +2,9 @@
 //! events of a run, for the observers that measure runs: [`Events`].
 //!
 //! Times begin at 0 with the trace. The task that has a CPU when its history begins has run there
-//! since then ([`Opening`] finds these tasks in a pass of its own). A task that a wakeup names
-//! first starts there. Where the chain of switches breaks, the task that was assumed to run goes to
-//! sleep and the other one is woken, both at the event that reveals it. A task that is switched in
+//! since then ([`Opening`] finds these tasks in a separate pass). A task that a wakeup names first
+//! starts there. Where the chain of switches breaks, the task that was assumed to run goes to sleep
+//! and the other one is woken, both at the event that reveals it. A task that is switched in
 //! without a wakeup is woken at that moment. Every task has a number of its own, in the order of
 //! first appearance; a pid that is used again is another task.
 
@@ -44,7 +44,7 @@ pub struct RecordedTask {
     pub pid: u32,
     /// Its last name.
     pub name: String,
-    /// Policy, as far as the priority reveals it, and nice value.
+    /// Policy, if the priority reveals it, and nice value.
     pub attr: SchedAttr,
 }
 

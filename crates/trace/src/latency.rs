@@ -1,8 +1,8 @@
 //! Waiting times of tasks in the format of `perf sched latency`: [`Latency`].
 //!
-//! A **delay** is the time from a wakeup, or from an involuntary switch, until the task has a CPU.
-//! The **switches** are those whose delay is known. As in perf, the first appearance of a task on a
-//! CPU counts with a delay of 0.
+//! A **delay** is the time between a wakeup or an involuntary switch and the moment when the task
+//! has a CPU. The **switches** are those whose delay is known. As in perf, the first appearance of
+//! a task on a CPU counts with a delay of 0.
 
 use crate::tracepoint::{NewTask, Record, Sink, State, TaskRef, Tracepoint};
 use std::cmp::Reverse;
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
     use crate::tracepoint::Context;
 
-    /// `a` runs on both CPUs, and waits for each.
+    /// Records a task `a` that runs on both CPUs, and waits for each.
     fn record_both(latency: &mut Latency) {
         let task = TaskRef { comm: "a", pid: 1, prio: 120 };
         let on = |prev, prev_state, next| Tracepoint::Switch { prev, prev_state, next };

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::tracepoint::{Context, State, TaskRef};
 
-    /// Three CPUs of a hundred switch.
+    /// Records switches on three CPUs of a hundred.
     fn record_three(map: &mut Map<String>) {
         let task = |pid| TaskRef { comm: "t", pid, prio: 120 };
         for (at_us, cpu, next) in [

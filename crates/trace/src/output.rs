@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Compression of a file, selected by its extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packing {
-    /// None.
+    /// No compression.
     Plain,
     /// `.gz`
     Gzip,

@@ -177,7 +177,7 @@ impl Perfetto {
     }
 }
 
-/// `SchedSwitch`. The idle task of each CPU has the CPU in its name.
+/// Writes `SchedSwitch`. The idle task of each CPU has the CPU in its name.
 fn switch(event: &mut Vec<u8>, prev: TaskRef<'_>, state: State, next: TaskRef<'_>, cpu: usize) {
     let name = |out: &mut Vec<u8>, field: u32, task_ref: TaskRef<'_>| match task_ref.pid {
         0 => bytes(out, field, format!("swapper/{cpu}").as_bytes()),
@@ -201,7 +201,7 @@ fn task(out: &mut Vec<u8>, task: TaskRef<'_>) {
     number(out, 3, i64::from(task.prio) as u64);
 }
 
-/// `SchedWaking` and the other wakeup events.
+/// Writes `SchedWaking` and the other wakeup events.
 fn wakeup(event: &mut Vec<u8>, field: u32, task_ref: TaskRef<'_>, target_cpu: u32) {
     message(event, field, |wakeup| {
         task(wakeup, task_ref);

@@ -1,4 +1,4 @@
-//! Wire format of protocol buffers, as far as traces need it.
+//! Wire format of protocol buffers: the parts that traces need.
 
 /// Appends `value` as a varint.
 #[inline]

@@ -18,7 +18,7 @@ pub fn prio(attr: &SchedAttr) -> i32 {
     match attr.policy {
         Policy::Deadline => -1,
         Policy::Fifo | Policy::RoundRobin => 99 - attr.rt_priority as i32,
-        Policy::Other | Policy::Batch | Policy::Idle => 120 + attr.nice,
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => 120 + attr.nice,
     }
 }
 
@@ -334,7 +334,7 @@ impl<S: Sink> Observer for Recorder<S> {
             Event::Blocked { task, cpu, reason } => {
                 self.set_runnable(task, false);
                 self.row(task).leaves = match reason {
-                    BlockReason::Interruptible => State::Interruptible,
+                    BlockReason::Interruptible | BlockReason::Futex => State::Interruptible,
                     BlockReason::Uninterruptible => State::Uninterruptible,
                     BlockReason::Stopped => State::Stopped,
                     BlockReason::Dead => State::Zombie,

@@ -486,7 +486,7 @@ impl<L: Lines> Timehist<L> {
         let selected =
             self.cpu_states.iter().enumerate().filter(|(cpu, _)| self.is_seen(*cpu as u32));
         for (cpu, cpu_state) in selected {
-            // For a CPU that was never idle, perf prints the second line, too.
+            // For a CPU that was never idle, perf also prints the second line.
             if cpu_state.has_switched || cpu_state.idle_ns > 0 {
                 let share = 100.0 * cpu_state.idle_ns as f64 / span_ns.max(1) as f64;
                 let _ = writeln!(

@@ -251,11 +251,11 @@ impl Tracepoint<'_> {
 /// Context in which a tracepoint was hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Context {
-    /// That of the current task.
+    /// Context of the current task.
     Task,
-    /// That of a soft interrupt.
+    /// Context of a soft interrupt.
     Soft,
-    /// That of a hard or non-maskable interrupt.
+    /// Context of a hard or non-maskable interrupt.
     Hard,
     /// The trace does not record it.
     #[default]
@@ -293,7 +293,7 @@ impl Context {
         }
     }
 
-    /// Returns `common_flags` of a binary record, as far as they describe the context.
+    /// Returns the part of `common_flags` of a binary record that describes the context.
     pub fn common_flags(self) -> u8 {
         match self {
             Context::Task | Context::Unknown => 0,
@@ -338,7 +338,7 @@ pub struct NewTask<'a> {
     pub group: u32,
 }
 
-/// Account by which CPU time is owed to a task.
+/// Account by which a task's lag is measured: the CPU time that is due to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LagAccount {
     /// Account of the ideal machine, which serves all runnable tasks simultaneously in proportion
@@ -377,7 +377,7 @@ pub trait Sink {
         let _ = (at_ns, cpu, tasks);
     }
 
-    /// Reports the CPU time that is owed to `task` (positive) or that it has received in excess
+    /// Reports the CPU time that is due to `task` (positive) or that it has received in excess
     /// (negative), ns, on the given account.
     fn lag(&mut self, at_ns: u64, task: TaskRef<'_>, account: LagAccount, lag_ns: i64) {
         let _ = (at_ns, task, account, lag_ns);

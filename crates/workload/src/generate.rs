@@ -25,7 +25,7 @@ pub fn sleepers(n: u32, run_us: u64, sleep_us: u64) -> Model {
     model("sleepers", vec![flat_task("sleeper", n, events)])
 }
 
-/// Returns `n` tasks like those of a machine in use. Of ten, about one is a hog, four are
+/// Returns `n` tasks in a mix as on a machine in use. Of ten, about one is a hog, four are
 /// interactive (short bursts, long sleeps), four alternate between work and sleep, and one is
 /// periodic. Nice values range from -5 to 10. Starts are spread over the first 100 ms. The run is
 /// endless: set a limit.

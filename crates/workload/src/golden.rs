@@ -255,8 +255,8 @@ impl GoldenFile {
     }
 
     /// Returns the workload, ready to run. `group_ids` are the scheduler's numbers of
-    /// [`groups`](GoldenFile::groups), in that order. The address spaces of `conventions` are
-    /// replaced by those of the file.
+    /// [`groups`](GoldenFile::groups), in that order. The file determines the address spaces,
+    /// whatever `conventions` states.
     ///
     /// # Errors
     /// If the number of `group_ids` differs from the number of groups.
@@ -309,7 +309,9 @@ impl ThreadNames {
         let events = model.tasks.iter().flat_map(|task| &task.phases).flat_map(|p| &p.events);
         let forks: HashSet<&str> = events
             .filter_map(|event| match &event.action {
-                crate::model::Action::Fork(key) => Some(key.as_str()),
+                crate::model::Action::Fork(key) | crate::model::Action::Thread(key) => {
+                    Some(key.as_str())
+                }
                 _ => None,
             })
             .collect();
@@ -490,7 +492,7 @@ fn topology(value: Cursor<'_>, cpus: u32) -> Result<Option<Topology>, Diagnostic
     Ok(Some(topology))
 }
 
-/// Reads a list of the conventions that are on; the others are off.
+/// Reads a list of the conventions that are on. The others are off.
 fn conventions(list: Cursor<'_>) -> Result<Conventions, Diagnostic> {
     let mut conventions = Conventions::default();
     for item in list.array()? {
@@ -502,15 +504,31 @@ fn conventions(list: Cursor<'_>) -> Result<Conventions, Diagnostic> {
     Ok(conventions)
 }
 
+/// Boot parameters whose values are words, with the words by their number in the tunable.
+const WORDS: [(&str, &[&str]); 1] = [("rqshare", &["none", "smt", "mc", "llc", "smp", "all"])];
+
 fn tunables(tunables: Cursor<'_>) -> Result<Vec<(String, i64)>, Diagnostic> {
     once(tunables)?;
     let members = tunables.object()?.iter();
     members
         .map(|member| {
             let value = tunables.member(member);
-            Ok((value.key().into(), value.integer("a whole number", i64::MIN..=i64::MAX)?))
+            Ok((value.key().into(), tunable_value(value)?))
         })
         .collect()
+}
+
+fn tunable_value(value: Cursor<'_>) -> Result<i64, Diagnostic> {
+    let Some((_, words)) = WORDS.iter().find(|(name, _)| *name == value.key()) else {
+        return value.integer("a whole number", i64::MIN..=i64::MAX);
+    };
+    let word = value.string()?;
+    let number = words.iter().position(|known| *known == word).ok_or_else(|| {
+        value
+            .error(format!("`{}` has no value `{word}`", value.key()))
+            .with_help(format!("one of {}", words.join(", ")))
+    })?;
+    Ok(number as i64)
 }
 
 fn groups(groups: Cursor<'_>) -> Result<Vec<GoldenGroup>, Diagnostic> {

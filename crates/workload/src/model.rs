@@ -180,6 +180,9 @@ pub enum Action {
     Yield,
     /// `fork`: start another thread of a task.
     Fork(String),
+    /// `thread` (schedlab's own): like `fork`, but the new thread is one of the running task's
+    /// process.
+    Thread(String),
     /// `exec` (schedlab's own): `execve(2)`, where a kernel may choose another CPU.
     Exec,
     /// `mem`: write this many bytes.

@@ -1,15 +1,15 @@
 //! rt-app's JSON language: reading, checking and writing workload files.
 //!
 //! rt-app is the load generator that scheduler developers use on real kernels. A file written for
-//! it runs here unchanged, and a file that runs here can be given to rt-app. (Exceptions, both ours
-//! and unknown to rt-app: the property `slice`, and the event `resume_sync`, which rt-app treats as
-//! a plain `resume`.)
+//! it runs here unchanged, and a file that runs here can be given to rt-app. (Exceptions, all ours
+//! and unknown to rt-app: the property `slice`, the event `thread`, and the event `resume_sync`,
+//! which rt-app treats as a plain `resume`.)
 //!
 //! Reading takes three steps: text to JSON (comments, trailing commas and repeated keys are
 //! allowed), JSON to a [`Model`] (every key and value is known and of the right kind), and checks
 //! of the model as a whole (`check`). Errors that can be found beforehand do not occur during a
 //! run. [`prepare`] compiles a model to scripts and returns a [`Kernel`] that runs them. No event
-//! needs an interpreter of its own: each is one step of the kernel of programs, or two.
+//! needs a separate interpreter: each is one step of the kernel of programs, or two.
 //!
 //! # Where the language leaves a choice
 //!

@@ -1,7 +1,7 @@
 //! Timetables: changes made to the machine while the workload runs.
 //!
-//! A timetable is read from a file next to the workload, with one action per line, or from options,
-//! with one action each:
+//! A timetable is read either from a file next to the workload, with one action per line, or from
+//! options, with one action each:
 //!
 //! ```text
 //! # when                      what
@@ -13,9 +13,9 @@
 //! at 4s                       kill hog-*
 //! ```
 //!
-//! * [`Timetable::parse`] and [`Timetable::parse_option`] read it.
+//! * [`Timetable::parse`] and [`Timetable::parse_option`] read a timetable.
 //! * [`Timetable::check`] finds unknown names before the run.
-//! * [`Timetable::run`] runs a machine by it.
+//! * [`Timetable::run`] runs a machine and carries out the timetable.
 //!
 //! `docs/timetable.md` describes the language.
 
@@ -38,7 +38,7 @@ pub struct Timetable {
     entries: Vec<Entry>,
 }
 
-/// An action with its times.
+/// Action with its times.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Entry {
     when: When,
@@ -50,7 +50,7 @@ struct Entry {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct When {
     from_ns: u64,
-    /// Period, at least 1; `None`: once only.
+    /// Period, at least 1. `None`: the action happens only once.
     period_ns: Option<u64>,
     /// The action does not happen at this time or later.
     until_ns: u64,
@@ -74,7 +74,7 @@ enum Change {
     Thaw(Tasks),
 }
 
-/// Policy that `chrt` sets; the nice value stays.
+/// Policy that `chrt` sets. The nice value does not change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct NewPolicy {
     policy: Policy,
@@ -97,15 +97,16 @@ enum Tasks {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Origin {
     file: String,
-    /// Text of the line, and its number, from 1; 0: it is not in a file.
+    /// Text of the line.
     text: String,
+    /// Number of the line, from 1. 0: the entry is not in a file.
     line: usize,
     /// Words that name an object, as positions in `text`.
     names: Vec<Span>,
 }
 
 impl Origin {
-    /// Returns an error at word `number` of the words that name an object.
+    /// Returns an error at word `number` in `names`.
     fn error(&self, number: usize, message: impl Into<String>) -> Diagnostic {
         let span = self.names.get(number).copied().unwrap_or_default();
         let padded = format!("{}{}", "\n".repeat(self.line.saturating_sub(1)), self.text);
@@ -124,7 +125,7 @@ impl Timetable {
         }
     }
 
-    /// Replaces each name of tasks by those that `names` returns for it.
+    /// Replaces each task name with the names that `names` returns for it.
     pub fn rename(&mut self, names: impl Fn(&str) -> Vec<String>) {
         for entry in &mut self.entries {
             if let Change::Nice(Tasks::Named(all), _)

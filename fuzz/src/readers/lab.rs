@@ -50,7 +50,8 @@ pub(super) const PLAN: Reader = Reader {
     most: 1_500,
 };
 
-/// A plan that was read can be written and read again. Preparing finds all remaining errors.
+/// Checks that a plan that was read can be written and read again. Preparing finds all remaining
+/// errors.
 fn read_plan(input: &[u8]) -> Shape {
     let text = text(input);
     let is_plan = Plan::is_plan(&text);

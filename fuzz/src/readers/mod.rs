@@ -37,12 +37,13 @@ pub struct Reader {
 pub struct Shape(pub u64);
 
 impl Shape {
-    /// Shape of an accepted input, with a detail of its contents.
+    /// Returns the shape of an accepted input, with a detail of its contents.
     pub fn taken(detail: u64) -> Shape {
         Shape(detail.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// Shape of a refused input: the first line of the message without quotations and counts.
+    /// Returns the shape of a refused input: the first line of the message without quotations and
+    /// counts.
     pub fn refused(message: impl Display) -> Shape {
         let text = message.to_string();
         assert!(!text.is_empty(), "it was refused without a message");
@@ -58,7 +59,7 @@ impl Shape {
         Shape(hash & !1)
     }
 
-    /// Shape of a result whose value is not examined.
+    /// Returns the shape of a result whose value is not examined.
     pub fn of<T, E: Display>(result: Result<T, E>) -> Shape {
         match result {
             Ok(_) => Shape::taken(0),
@@ -117,7 +118,7 @@ pub const ALL: &[Reader] = &[
     scx::SETTING,
 ];
 
-/// The reader called `name`.
+/// Returns the reader called `name`.
 pub fn find(name: &str) -> Option<&'static Reader> {
     ALL.iter().find(|reader| reader.name == name)
 }

@@ -66,7 +66,8 @@ pub(super) const SPACE: Reader = Reader {
     most: 800,
 };
 
-/// A space that was read can be written and read again, and has the stated number of points.
+/// Checks that a space that was read can be written and read again, and has the stated number of
+/// points.
 fn read_space(input: &[u8]) -> Shape {
     let text = text(input);
     let (space, notes) = match Space::parse("fuzz.toml", &text, &mut beside) {

@@ -86,7 +86,7 @@ pub(super) const RT_APP: Reader = Reader {
     most: 2_000,
 };
 
-/// A workload that was read can be written, read again, and run.
+/// Checks that a workload that was read can be written, read again, and run.
 fn read_rt_app(input: &[u8]) -> Shape {
     let text = text(input);
     let mut model = match rt_app::load("fuzz.json", &text, &TARGET) {
@@ -210,7 +210,7 @@ pub(super) const GOLDEN: Reader = Reader {
     most: 3_000,
 };
 
-/// A golden file that was read makes a workload.
+/// Checks that a golden file that was read makes a workload.
 fn read_golden(input: &[u8]) -> Shape {
     let file = match GoldenFile::parse("fuzz.json", &text(input)) {
         Ok(file) => file,
@@ -230,7 +230,7 @@ pub(super) const REPLAY: Reader = Reader {
     most: 3_000,
 };
 
-/// Small schedules are replayed like by `schedlab verify`. The replay must not fail.
+/// Replays small schedules as `schedlab verify` does. The replay must not fail.
 fn read_replay(input: &[u8]) -> Shape {
     let text = text(input);
     let Ok(file) = GoldenFile::parse("fuzz.json", &text) else { return Shape::taken(0) };

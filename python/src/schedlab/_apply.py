@@ -31,7 +31,8 @@ def _tunable(name: str, value: Any, release: tuple[int, ...]) -> str:
 
 
 def command(name: str, value: Any, scheduler: str) -> str:
-    """The command that sets the axis ``name`` to ``value`` under a kernel with ``scheduler``."""
+    """Returns the command that sets the axis ``name`` to ``value`` under a kernel with
+    ``scheduler``."""
     kind, _, rest = name.partition(".")
     of_one = kind == "set" and ":" in rest
     if of_one:
@@ -65,7 +66,7 @@ def command(name: str, value: Any, scheduler: str) -> str:
 
 
 def _cpu_max(value: str) -> str:
-    """``20ms/100ms`` in the format of the kernel's file: µs."""
+    """Returns ``20ms/100ms`` in the format of the kernel's file: µs."""
     if value == "max":
         return "max"
 

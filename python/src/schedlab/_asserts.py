@@ -28,8 +28,8 @@ class Tasks(Table):
         self._run = run
 
     def __getitem__(self, name: str) -> Any:
-        """A task by its name (``video-0``), the instances of a key (``video``), or the tasks that
-        match a pattern (``cc-*``)."""
+        """Returns a task by its name (``video-0``), the instances of a key (``video``), or the
+        tasks that match a pattern (``cc-*``)."""
         if not isinstance(name, str):
             raise KeyError(f"{name!r} is not the name of a task")
         names = self._native.values("name")
@@ -46,7 +46,7 @@ class Tasks(Table):
         return TaskView(self._run, name, chosen, [names[number] for number in chosen])
 
     def each(self) -> Iterator[TaskView]:
-        """The tasks one by one."""
+        """Returns the tasks one by one."""
         for number, name in enumerate(self._native.values("name")):
             yield TaskView(self._run, name, [number], [name])
 
@@ -76,7 +76,7 @@ class TaskView:
         return len(self.numbers)
 
     def figures(self) -> list[dict[str, Any]]:
-        """The figures of each task, by name."""
+        """Returns the figures of each task, by name."""
         table = self.run.tasks._native
         return [table.row(number) for number in self.numbers]
 
@@ -86,7 +86,8 @@ class TaskView:
         return sum(row["cpu_ns"] for row in self.figures())
 
     def share(self, between: tuple[Moment, Moment] | None = None) -> float:
-        """CPU time of all tasks together, as a fraction of one CPU; 1.0 is a whole CPU."""
+        """Returns the CPU time of all tasks together, as a fraction of one CPU; 1.0 is a whole
+        CPU."""
         start, end = self._window(between)
         return self._ran_ns(start, end) / max(end - start, 1)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 class Error(Exception):
     """A request failed.
 
-    ``file``, ``line`` and ``column`` (from 1) are the place, as far as it is known, else None.
+    ``file``, ``line`` and ``column`` (from 1) are the place if it is known, else None.
     """
 
     file: str | None

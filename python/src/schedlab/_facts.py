@@ -37,15 +37,15 @@ class Metric(NamedTuple):
 
 
 def schedulers() -> list[Release]:
-    """Every release of every scheduler, in the order in which Linux had them."""
+    """Returns every release of every scheduler, in the order in which Linux had them."""
     return [Release(*row) for row in _native.schedulers()]
 
 
 def benchmarks() -> list[Benchmark]:
-    """The benchmarks that :func:`schedlab.run` and :func:`schedlab.bench` know by name."""
+    """Returns the benchmarks that :func:`schedlab.run` and :func:`schedlab.bench` know by name."""
     return [Benchmark(name, about, dict(rows)) for name, about, rows in _native.benchmarks()]
 
 
 def metrics() -> list[Metric]:
-    """The figures of a run."""
+    """Returns the figures of a run."""
     return [Metric(*row) for row in _native.metrics()]

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
-    """A table; numbers are aligned right."""
+    """Returns a table; numbers are aligned right."""
     out = ["<table>"]
     if caption:
         out.append(f"<caption>{html.escape(caption)}</caption>")
@@ -30,5 +30,5 @@ def _cell(value: Any) -> str:
 
 
 def text(plain: str) -> str:
-    """Preformatted text."""
+    """Returns preformatted text."""
     return f"<pre>{html.escape(plain)}</pre>"

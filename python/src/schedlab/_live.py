@@ -68,7 +68,8 @@ class Measurement:
         return str(self.data["machine"]["kernel"])
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A dict for every figure of every thread: placement, task, figure, min, median, max."""
+        """Returns a dict for every figure of every thread: placement, task, figure, min, median,
+        max."""
         for placement, measured in self.data["placements"].items():
             for task, figures in measured["tasks"].items():
                 for figure, spread in figures.items():
@@ -78,7 +79,7 @@ class Measurement:
                            "min": spread["min"], "median": spread["median"], "max": spread["max"]}
 
     def figure(self, task: str, figure: str, placement: str | None = None) -> Measured:
-        """A figure of a thread: ``figure("hog-0", "cpu_ns")``."""
+        """Returns a figure of a thread: ``figure("hog-0", "cpu_ns")``."""
         placements = self.data["placements"]
         for name, measured in placements.items():
             spread = measured["tasks"].get(task, {}).get(figure)
@@ -93,13 +94,13 @@ class Measurement:
         raise InputError(f"there is no figure {task}, {figure}; the figures are {', '.join(known)}")
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame with a row for each figure of a thread."""
+        """Returns a pandas DataFrame with a row for each figure of a thread."""
         import pandas
 
         return pandas.DataFrame(list(self.rows()))
 
     def to_json(self) -> str:
-        """The document, in the format of ``schedlab host --out``."""
+        """Returns the document, in the format of ``schedlab host --out``."""
         return self._document
 
     def save(self, path: PathLike) -> None:
@@ -116,7 +117,7 @@ class Measurement:
 
 
 def real(value: Any) -> float | None:
-    """A number, including NumPy's types; None for any other value."""
+    """Returns a number, including NumPy's types; None for any other value."""
     try:
         return None if isinstance(value, (bool, str)) else float(value)
     except (TypeError, ValueError):
@@ -124,7 +125,7 @@ def real(value: Any) -> float | None:
 
 
 def cost(name: str, ns: Any) -> list[Any]:
-    """A cost, in the engine's format."""
+    """Returns a cost, in the engine's format."""
     number = real(ns)
     if number is None:
         raise InputError(f"costs: {name} is {ns!r}; it must be a number of ns")
@@ -324,21 +325,21 @@ class Witness:
             }
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame with a row for each figure of a task."""
+        """Returns a pandas DataFrame with a row for each figure of a task."""
         import pandas
 
         return pandas.DataFrame(list(self.rows()))
 
     def to_json(self) -> str:
-        """The document, identical to the output of ``schedlab compare --format json``."""
+        """Returns the document, identical to the output of ``schedlab compare --format json``."""
         return self._native.to_json()
 
     def to_csv(self) -> str:
-        """All figures of all tasks, in the format of ``schedlab compare --format csv``."""
+        """Returns all figures of all tasks, in the format of ``schedlab compare --format csv``."""
         return self._native.to_csv()
 
     def text(self, width: int = 80, tasks: bool = True) -> str:
-        """The tables; without ``tasks`` only totals and bounds."""
+        """Returns the tables; without ``tasks`` only totals and bounds."""
         return self._native.text(text_width(width), tasks)
 
     def report(self, path: PathLike) -> None:

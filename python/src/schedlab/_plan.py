@@ -25,7 +25,7 @@ GroupsLike: TypeAlias = "PathLike | Mapping[str, Mapping[str, Any]] | Sequence[A
 def schedulers_of(
     schedulers: Scheduler | Iterable[Scheduler] | None,
 ) -> tuple[list[str], list[type[Policy]]]:
-    """The names of ``schedulers``, and the policies among them."""
+    """Returns the names of ``schedulers``, and the policies among them."""
     if schedulers is None:
         return ["main"], []
     if isinstance(schedulers, (str, type)):
@@ -89,7 +89,7 @@ def _number(value: Any, what: str) -> float:
 
 
 def listed(value: Any, what: str) -> list[Any]:
-    """A list of one text or several; files may be paths."""
+    """Returns a list of one text or several; files may be paths."""
     texts = [value] if isinstance(value, (str, os.PathLike)) else value
     if isinstance(texts, Iterable):
         texts = list(texts)
@@ -99,7 +99,7 @@ def listed(value: Any, what: str) -> list[Any]:
 
 
 def mapping(value: Any, what: str) -> Mapping[str, Any]:
-    """A dict with names; None gives an empty one."""
+    """Returns a dict with names; None gives an empty one."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
@@ -108,14 +108,14 @@ def mapping(value: Any, what: str) -> Mapping[str, Any]:
 
 
 def truth(value: Any, what: str) -> bool:
-    """True or false; texts are not accepted."""
+    """Returns true or false; texts are not accepted."""
     if isinstance(value, (bool, int)) or type(value).__name__ in ("bool_", "bool"):
         return bool(value)
     raise InputError(f"{what} is {value!r}; it must be True or False")
 
 
 def described(machine: Any) -> dict[str, Any]:
-    """The description of a machine in a plan, by name or file."""
+    """Returns the description of a machine in a plan, by name or file."""
     if not isinstance(machine, (str, os.PathLike)):
         raise InputError(f"machine is {machine!r}; it must be a name or a file")
     found = _native.machine_source(os.fspath(machine))
@@ -155,7 +155,7 @@ def make(
     parameters: Mapping[str, Any] | None = None,
     record: bool = True,
 ) -> tuple[dict[str, Any], list[type[Policy]]]:
-    """The plan for these arguments in the engine's format, and the policies that it names.
+    """Returns the plan for these arguments in the engine's format, and the policies that it names.
 
     The parameters have the meanings that they have in :func:`schedlab.run`.
     """

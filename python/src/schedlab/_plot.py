@@ -44,13 +44,13 @@ def _window(run: Run, between: tuple[Moment, Moment] | None) -> tuple[int, int]:
 
 
 def _label(name: str) -> str:
-    """A name for a legend, which omits names that begin with `_`."""
+    """Returns a name for a legend, which omits names that begin with `_`."""
     shown = _plain(name)
     return f"\u200b{shown}" if shown.startswith("_") else shown
 
 
 def _plain(name: str) -> str:
-    """A name as it is: dollar signs do not begin a formula."""
+    """Returns a name as it is: dollar signs do not begin a formula."""
     return name.replace("$", r"\$")
 
 
@@ -67,8 +67,8 @@ class RunPlot:
         between: tuple[Moment, Moment] | None = None,
         by: str = "task",
     ) -> Axes:
-        """The timeline of a run: a lane for each task, or with ``by="cpu"`` for each CPU. Dark: the
-        task runs; pale: it waits for a CPU.
+        """Draws the timeline of a run: a lane for each task, or with ``by="cpu"`` for each CPU.
+        Dark: the task runs; pale: it waits for a CPU.
 
         ``between``: the window, in seconds or texts with units.
         """
@@ -107,11 +107,11 @@ class RunPlot:
         return ax
 
     def latency(self, ax: Axes | None = None) -> Axes:
-        """The wakeup latencies of the run: see :meth:`Plot.latency`."""
+        """Draws the wakeup latencies of the run: see :meth:`Plot.latency`."""
         return _latency([self._run], ax)
 
     def shares(self, ax: Axes | None = None, *, parts: int = 40) -> Axes:
-        """Share of the CPUs that the instances of each task used, over time."""
+        """Draws the share of the CPUs that the instances of each task used, over time."""
         run = self._run
         ax = _axes(ax, 8, 4)
         parts = min(whole(parts, "parts", 1, 100_000), max(run.end_ns, 1))
@@ -142,7 +142,7 @@ class Plot:
         self._runs = runs
 
     def timeline(self, **options: Any) -> list[Axes]:
-        """:meth:`RunPlot.timeline` of each run, one below the other."""
+        """Draws :meth:`RunPlot.timeline` of each run, one below the other."""
         from matplotlib import pyplot
 
         runs = list(self._runs)
@@ -154,13 +154,13 @@ class Plot:
         return [run.plot.timeline(ax, **options) for run, ax in zip(runs, axes[:, 0])]
 
     def latency(self, ax: Axes | None = None) -> Axes:
-        """The wakeup latencies: for each latency, the fraction of wakeups that took longer. One
-        line for each scheduler; further left and lower is better."""
+        """Draws the wakeup latencies: for each latency, the fraction of wakeups that took longer.
+        One line for each scheduler; further left and lower is better."""
         return _latency(list(self._runs), ax)
 
     def shares(self, ax: Axes | None = None) -> Axes:
-        """CPU time of the instances of each task, one bar for each scheduler, as a fraction of a
-        CPU."""
+        """Draws the CPU time of the instances of each task, one bar for each scheduler, as a
+        fraction of a CPU."""
         runs = list(self._runs)
         ax = _axes(ax, 8, 4)
         names = list(dict.fromkeys(name for run in runs for name in run.keys._native.values("key")))
@@ -230,7 +230,7 @@ def _bars(
 
 
 def _per_part(starts: Any, ends: Any, edges: Any) -> Any:
-    """Number of CPUs used in each interval between two edges."""
+    """Returns the number of CPUs used in each interval between two edges."""
     at = np.concatenate(([0], np.sort(np.concatenate((starts, ends)))))
     order = np.argsort(np.concatenate((starts, ends)), kind="stable")
     steps = np.concatenate((np.ones(len(starts)), -np.ones(len(ends))))[order]

@@ -13,7 +13,7 @@ from ._policy_task import PolicyTask
 from ._units import whole
 from .queues import Fifo
 
-_POLICIES = ("other", "batch", "idle", "fifo", "rr", "deadline")
+_POLICIES = ("other", "batch", "idle", "fifo", "rr", "deadline", "iso")
 
 #: Promises that a policy may make, in the engine's order.
 _PROMISES = ("idle_beside_waiting_ns", "wait_ns", "hog_spread_ns")

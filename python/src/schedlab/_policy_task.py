@@ -21,7 +21,7 @@ class PolicyTask:
 
     #: Its number in the run, from 0.
     id: int
-    #: ``other``, ``batch``, ``idle``, ``fifo``, ``rr`` or ``deadline``.
+    #: ``other``, ``batch``, ``idle``, ``fifo``, ``rr``, ``deadline`` or ``iso``.
     policy: str
     #: Its nice value, -20 to 19.
     nice: int

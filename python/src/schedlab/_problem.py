@@ -164,21 +164,21 @@ class Problem:
         return texts + [name for name, _ in self.callables]
 
     def default(self) -> Point:
-        """The point at which nothing is set."""
+        """Returns the point at which nothing is set."""
         point: Point = [None] * len(self.axes)
         if self.scheduler is not None:
             point[self.scheduler] = self.axes[self.scheduler][1][0]
         return point
 
     def runs(self, workload: int, points: list[Point]) -> list[list[dict[str, Any]]]:
-        """The rows of each point, by seed."""
+        """Returns the rows of each point, by seed."""
         judged = self.judged(workload, points, [])
         return [[one.row for one in runs] for runs in judged]
 
     def judged(
         self, workload: int, points: list[Point], rungs: list[Rung]
     ) -> list[list[Judged]]:
-        """The runs of each point, by seed, judged at ``rungs`` by the first objective."""
+        """Returns the runs of each point, by seed, judged at ``rungs`` by the first objective."""
         space = self.spaces[workload][1].with_points(points)
         more = self.signs[0] < 0
         asked = [(rung.at_ns, "objective 0", more, rung.limits) for rung in rungs]
@@ -191,7 +191,7 @@ class Problem:
         return runs
 
     def goal_values(self, row: dict[str, Any]) -> list[float]:
-        """The values of the objectives of a run."""
+        """Returns the values of the objectives of a run."""
         values = [number(row[f"objective {n}"]) for n in range(len(self.objectives))]
         for _, call in self.callables:
             known = {name: it for name, it in row.items() if isinstance(it, (int, float))}
@@ -199,7 +199,7 @@ class Problem:
         return values
 
     def violation(self, which: int, rows: list[dict[str, Any]], default: list[Any]) -> float:
-        """The extent to which a constraint is violated on a workload."""
+        """Returns the extent to which a constraint is violated on a workload."""
         one = self.constraints[which]
         value = mean([number(row[f"constraint {which}"]) for row in rows])
         if one.part is None:
@@ -233,7 +233,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def ratio(sign: int, value: float, default: float) -> float:
-    """An objective relative to the default's value; lower is better."""
+    """Returns an objective relative to the default's value; lower is better."""
     if not math.isfinite(value):
         return math.inf
     if sign < 0:

@@ -72,7 +72,7 @@ def run(
     users, user_groups, cgrules
         Users of tasks (``{"make-*": "bob"}``); a group for each user; libcgroup's rules.
     at, timetable
-        Actions on the machine meanwhile: ``"2s renice video -5"``, or files of such lines.
+        Actions on the machine during the run: ``"2s renice video -5"``, or files of such lines.
     duration
         Maximum duration: seconds, or a text such as ``"2500ms"``. Default: that of the workload.
     seed

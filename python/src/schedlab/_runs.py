@@ -128,7 +128,7 @@ class Run:
         return RunPlot(self)
 
     def timeline(self, width: int = 100) -> str:
-        """The timeline, drawn as text of this width, 10 to 10,000 columns."""
+        """Returns the timeline, drawn as text of this width, 10 to 10,000 columns."""
         return self._outcome.timeline(self._place, text_width(width))
 
     def explain(
@@ -256,21 +256,22 @@ class Runs:
         return document
 
     def to_json(self) -> str:
-        """The document, identical to the output of ``schedlab run --format json``."""
+        """Returns the document, identical to the output of ``schedlab run --format json``."""
         return self._outcome.to_json()
 
     def to_csv(self) -> str:
-        """The comparison as CSV, identical to the output of ``schedlab run --format csv``."""
+        """Returns the comparison as CSV, identical to the output of ``schedlab run --format
+        csv``."""
         return self._outcome.to_csv()
 
     def plan(self) -> str:
-        """The plan of the runs, which ``schedlab run`` and :func:`schedlab.run` accept. (A policy
-        written in Python is only named in it.)"""
+        """Returns the plan of the runs, which ``schedlab run`` and :func:`schedlab.run` accept. (A
+        policy written in Python is only named in it.)"""
         return self._prepared.plan()
 
     def compare(self) -> Comparison:
-        """The figures of all runs: printed like the table of the command line, and a table of
-        numbers."""
+        """Returns the figures of all runs: printed like the table of the command line, and a table
+        of numbers."""
         return Comparison(self)
 
     def _stacked(self, name: str) -> Table:
@@ -305,7 +306,7 @@ class Runs:
         return Plot(self)
 
     def explain(self, at: Moment | None = None, **which: Any) -> Explanation:
-        """:meth:`Run.explain` of each run, one below the other."""
+        """Returns :meth:`Run.explain` of each run, one below the other."""
         return Explanation("\n".join(run.explain(at, **which) for run in self))
 
     def report(self, path: str | os.PathLike[str]) -> None:
@@ -323,7 +324,7 @@ class Runs:
             run.trace(os.path.join(folder, named))
 
     def show(self) -> Any:
-        """The report in a frame in a notebook."""
+        """Shows the report in a frame in a notebook."""
         import html
 
         from IPython.display import HTML  # type: ignore[import-not-found, unused-ignore]
@@ -359,23 +360,23 @@ class Comparison:
         return list(self._runs[0].metrics) if len(self._runs) else []
 
     def __getitem__(self, metric: str) -> dict[str, float | None]:
-        """A metric under each scheduler, by the metric's id; times in ns."""
+        """Returns a metric under each scheduler, by the metric's id; times in ns."""
         if metric not in self.rows:
             raise KeyError(f"there is no metric {metric}; the metrics are {', '.join(self.rows)}")
         return {run.column: run.metrics[metric] for run in self._runs}
 
     def to_dict(self) -> dict[str, dict[str, float | None]]:
-        """All figures: by scheduler, by metric."""
+        """Returns all figures: by scheduler, by metric."""
         return {run.column: dict(run.metrics) for run in self._runs}
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame with a row for each metric and a column for each scheduler."""
+        """Returns a pandas DataFrame with a row for each metric and a column for each scheduler."""
         import pandas
 
         return pandas.DataFrame(self.to_dict(), index=self.rows)
 
     def text(self, width: int = 120) -> str:
-        """The table of the command line, in this width."""
+        """Returns the table of the command line, in this width."""
         return self._runs._outcome.comparison(text_width(width))
 
     def __str__(self) -> str:
@@ -391,7 +392,7 @@ class Comparison:
 
 
 def only(runs: Runs) -> Run:
-    """The only run."""
+    """Returns the only run."""
     if len(runs) != 1:
         raise InputError(f"there are {len(runs)} runs: {', '.join(runs.schedulers)}")
     return runs[0]

@@ -51,7 +51,8 @@ class Search:
         ]
 
     def rungs(self, workload: int, known: list[Trial]) -> list[Rung]:
-        """Where runs of a workload end: where they are worse than the median of ``known`` was."""
+        """Returns where runs of a workload end: where they are worse than the median of ``known``
+        was."""
         rungs = []
         for place, at_ns in enumerate(self.times[workload]):
             limits: list[float | None] = []
@@ -71,8 +72,8 @@ class Search:
         known: list[Trial] | None = None,
         report: Callable[[int, int, float], bool] = lambda *_: False,
     ) -> list[Trial]:
-        """The trials of ``points``. With ``known`` trials, runs end where they are worse than
-        those; ``report(place, step, cost so far)`` says whether the rest is left out, too."""
+        """Returns the trials of ``points``. With ``known`` trials, runs end where they are worse
+        than those; ``report(place, step, cost so far)`` says whether the rest is also left out."""
         problem = self.problem
         costs: list[list[list[float]]] = [[] for _ in points]
         violations = [[-math.inf] * len(problem.constraints) for _ in points]
@@ -120,7 +121,7 @@ class Search:
         ]
 
     def _costs(self, workload: int, rows: list[dict[str, Any]], failed: bool) -> list[float]:
-        """The objectives on a workload, relative to the default's values."""
+        """Returns the objectives on a workload, relative to the default's values."""
         values = [self.problem.goal_values(row) for row in rows]
         return [
             math.inf if failed
@@ -131,8 +132,8 @@ class Search:
     def _cost_at(
         self, workload: int, judged: list[Judged], rung: int, before: list[float]
     ) -> float:
-        """Cost so far of settings whose runs end at a rung of a workload, including the costs on
-        earlier workloads."""
+        """Returns the cost so far of settings whose runs end at a rung of a workload, including the
+        costs on earlier workloads."""
         values = [one.passed[rung] for one in judged if rung < len(one.passed)]
         there = mean([value for value in values if value is not None])
         return mean([*before, ratio(self.problem.signs[0], there, self.base[workload][0])])
@@ -146,7 +147,7 @@ def _between(low: float, high: float, part: float, log: bool, whole: bool) -> fl
 
 
 def _suggest(problem: Problem, trial: Any) -> Point:
-    """A point of an Optuna trial; dependent values are derived."""
+    """Returns a point of an Optuna trial; dependent values are derived."""
     point: Point = []
     for place, (name, values, ends) in enumerate(problem.axes):
         only = problem.only[place]
@@ -222,7 +223,7 @@ def study(
     search: Search, name: str, budget: int, batch: int, seed: int, storage: Any, key: str,
     prune: bool,
 ) -> list[Trial]:
-    """A search with Optuna: gets a batch, runs it on all cores, reports the results."""
+    """Runs a search with Optuna: gets a batch, runs it on all cores, reports the results."""
     library = optuna()
     problem = search.problem
     count = len(problem.signs)
@@ -235,7 +236,7 @@ def study(
     if storage is not None:
         _end_dead(made)
     while True:
-        # Other processes may share the storage: their trials count, too.
+        # Other processes may share the storage: their trials also count.
         finished = [it for it in made.get_trials(deepcopy=False) if "trial" in it.user_attrs]
         trials = [Trial(**it.user_attrs["trial"]) for it in finished][:budget]
         if len(trials) >= budget:
@@ -316,7 +317,8 @@ def _tell(
 
 
 def one_at_a_time(search: Search, budget: int) -> list[Trial]:
-    """One-dimensional search: each axis in turn, with the best values so far of the others."""
+    """Runs a one-dimensional search: each axis in turn, with the best values so far of the
+    others."""
     problem = search.problem
     trials: list[Trial] = []
     best = problem.default()

@@ -40,7 +40,7 @@ def refuse_beside(
 
 
 def source(path: PathLike) -> dict[str, str]:
-    """A file with its text, in the format of plans."""
+    """Returns a file with its text, in the format of plans."""
     if not isinstance(path, (str, os.PathLike)):
         raise InputError(f"{path!r} is not a file; give its path")
     name = os.fspath(path)
@@ -50,8 +50,8 @@ def source(path: PathLike) -> dict[str, str]:
 def noted_beside(
     trace: str, groups: PathLike | None = None, side: PathLike | None = None
 ) -> dict[str, dict[str, str]]:
-    """The files next to a recorded trace: ``groups`` with the groups of tasks, and ``side`` with
-    the notes of ``schedlab record``. ``None``: the file next to the trace, if there is one;
+    """Returns the files next to a recorded trace: ``groups`` with the groups of tasks, and ``side``
+    with the notes of ``schedlab record``. ``None``: the file next to the trace, if there is one;
     ``"none"``: no file."""
     found = _native.beside_trace(trace)
     chosen = {
@@ -66,12 +66,12 @@ def noted_beside(
 
 
 def benchmark_names() -> list[str]:
-    """The names of all benchmarks."""
+    """Returns the names of all benchmarks."""
     return [name for name, _, _ in _native.benchmarks()]
 
 
 def setting(value: Any) -> str:
-    """A value in the format of the command line; several values as a list with commas."""
+    """Returns a value in the format of the command line; several values as a list with commas."""
     if isinstance(value, bool):
         return str(int(value))
     if hasattr(value, "tolist"):
@@ -85,7 +85,7 @@ def setting(value: Any) -> str:
 
 
 def _json(workload: Mapping[str, Any]) -> str:
-    """A dict as JSON, with NumPy's numbers as numbers."""
+    """Returns a dict as JSON, with NumPy's numbers as numbers."""
     try:
         return json.dumps(dict(workload), indent=1, default=lambda value: value.tolist())
     except (AttributeError, TypeError, ValueError) as error:
@@ -93,7 +93,8 @@ def _json(workload: Mapping[str, Any]) -> str:
 
 
 def load(workload: WorkloadLike, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """``workload`` as a plan's load; for a plan's file the whole plan, ``{"plan": ...}``."""
+    """Returns ``workload`` as a plan's load; for a plan's file the whole plan, ``{"plan":
+    ...}``."""
     if parameters is not None and not isinstance(parameters, Mapping):
         raise InputError(f"parameters is {parameters!r}; it must be a dict")
     if parameters and not isinstance(workload, (str, os.PathLike)):
@@ -140,7 +141,7 @@ def _load_named(name: str, parameters: Mapping[str, Any] | None) -> dict[str, An
 
 
 def _beside(plan: dict[str, Any], file: str) -> dict[str, Any]:
-    """The plan, with paths of sched_ext objects next to its file resolved from here."""
+    """Returns the plan, with paths of sched_ext objects next to its file resolved from here."""
     directory = os.path.dirname(file)
 
     def named(scheduler: Any) -> Any:

@@ -32,8 +32,8 @@ _BARE = ("scheduler", "cpus", "machine", "hz", "seed", "duration")
 
 
 def axis(name: str, values: Any) -> dict[str, Any]:
-    """An axis of a sweep's file: ``values`` is a list, a ``range``, or a dict with ``from``,
-    ``to`` and ``steps``, ``step``, ``scale`` or ``integer``."""
+    """Returns an axis of a sweep's file: ``values`` is a list, a ``range``, or a dict with
+    ``from``, ``to`` and ``steps``, ``step``, ``scale`` or ``integer``."""
     known = name in _BARE or name.split(".")[0] in (
         "set", "cost", "workload", "policy", "affinity", "slice", "parameter"
     ) and "." in name
@@ -46,7 +46,7 @@ def axis(name: str, values: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value in JSON's types."""
+    """Returns a value in JSON's types."""
     if hasattr(value, "item"):
         value = value.item()
     if not isinstance(value, (str, int, float, type(None))):
@@ -59,7 +59,7 @@ def _plain(value: Any) -> Any:
 
 
 def sobol(space: Any, samples: int, seed: int) -> list[list[Any]]:
-    """The given number of points of Sobol's sequence, scrambled by ``seed``."""
+    """Returns the given number of points of Sobol's sequence, scrambled by ``seed``."""
     try:
         from scipy.stats import qmc
     except ImportError as error:
@@ -74,7 +74,7 @@ def sobol(space: Any, samples: int, seed: int) -> list[list[Any]]:
 
 
 def space_of(form: dict[str, Any], beside: str = "") -> Any:
-    """The engine's space for a form (a dict as in ``docs/sweeps.md``)."""
+    """Returns the engine's space for a form (a dict as in ``docs/sweeps.md``)."""
     if form.get("sample") == "sobol" and "points" not in form:
         samples = form.get("samples")
         if not isinstance(samples, int) or samples < 1:
@@ -123,7 +123,7 @@ def sweep(
         lists the names; a name without a dot is a tunable, or is accepted by ``set`` of
         :func:`run`.
     schedulers
-        Schedulers under which each point is run. (``"scheduler"`` in ``grid`` varies it, too.)
+        Schedulers under which each point is run. (``"scheduler"`` in ``grid`` also varies it.)
     metrics
         Metrics reported for each run: ids of ``docs/metrics.md``,
         ``"key_wakeup_latency_p99(audio)"``, ``"p99 wakeup latency of audio"``, ``"figure(time)"``
@@ -224,7 +224,7 @@ def _says_all(name: str) -> bool:
 
 
 def read_file(name: str, metrics: str | Sequence[str] = ()) -> Any:
-    """The space in the file of a sweep."""
+    """Returns the space in the file of a sweep."""
     text = _native.read_text(name)
     form = json.loads(_native.toml_json(name, text))
     if not metrics and form.get("sample") != "sobol":
@@ -360,12 +360,12 @@ class Sweep:
         return [row for row in self.rows() if row["error"] is not None]
 
     def rows(self) -> list[dict[str, Any]]:
-        """All rows as dicts."""
+        """Returns all rows as dicts."""
         names = list(self._columns)
         return [dict(zip(names, row)) for row in zip(*self._columns.values())]
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
-        """A column as an array; unknown values are NaN."""
+        """Returns a column as an array; unknown values are NaN."""
         if name not in self._columns:
             known = ", ".join(self._columns)
             raise InputError(f"there is no column {name}; the columns are {known}")
@@ -380,7 +380,7 @@ class Sweep:
         return self.column(name)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a pandas DataFrame."""
+        """Returns all rows as a pandas DataFrame."""
         import pandas
 
         frame = {}
@@ -390,7 +390,7 @@ class Sweep:
         return pandas.DataFrame(frame)
 
     def to_arrow(self) -> pyarrow.Table:
-        """All rows as a pyarrow Table."""
+        """Returns all rows as a pyarrow Table."""
         import pyarrow
 
         types = {"int": pyarrow.int64(), "real": pyarrow.float64(), "text": pyarrow.string()}
@@ -401,7 +401,7 @@ class Sweep:
         return pyarrow.table(arrays)
 
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a polars DataFrame."""
+        """Returns all rows as a polars DataFrame."""
         import polars
 
         types = {"int": polars.Int64, "real": polars.Float64, "text": polars.String}
@@ -412,15 +412,15 @@ class Sweep:
         return polars.DataFrame(series)
 
     def to_csv(self) -> str:
-        """All rows as CSV, identical to the output of ``schedlab sweep --format csv``."""
+        """Returns all rows as CSV, identical to the output of ``schedlab sweep --format csv``."""
         return self._space.shown(self._form, self._parts, "csv")  # type: ignore[no-any-return]
 
     def table(self) -> str:
-        """The best of each metric, and the points, as ``schedlab sweep`` prints them."""
+        """Returns the best of each metric, and the points, as ``schedlab sweep`` prints them."""
         return self._space.shown(self._form, self._parts, "table")  # type: ignore[no-any-return]
 
     def page(self) -> str:
-        """The page for a browser: curves, heat maps, Pareto front, all points."""
+        """Returns the page for a browser: curves, heat maps, Pareto front, all points."""
         return self._space.shown(self._form, self._parts, "page")  # type: ignore[no-any-return]
 
     def report(self, path: PathLike) -> None:
@@ -428,8 +428,9 @@ class Sweep:
         write(path, self.page())
 
     def summary(self) -> list[dict[str, Any]]:
-        """A row for each point and scheduler: for every metric, the mean over seeds under its name,
-        and half of the 95 % confidence interval (Student's t; None for one seed) as ``NAME ±``."""
+        """Returns a row for each point and scheduler: for every metric, the mean over seeds under
+        its name, and half of the 95 % confidence interval (Student's t; None for one seed) as
+        ``NAME ±``."""
         result = []
         for point, scheduler, means in self._space.summary(self._form, self._parts):
             row: dict[str, Any] = {"point": point}
@@ -456,7 +457,8 @@ class Sweep:
         return metric, better
 
     def best(self, metric: str | None = None, *, better: str | None = None) -> dict[str, Any]:
-        """The row of :meth:`summary` with the best mean of ``metric`` (default: the first)."""
+        """Returns the row of :meth:`summary` with the best mean of ``metric`` (default: the
+        first)."""
         metric, better = self._better(metric, better)
         rows = [row for row in self.summary() if row[metric] is not None]
         if not rows:
@@ -465,8 +467,8 @@ class Sweep:
         return min(rows, key=lambda row: sign * row[metric])
 
     def pareto(self, *metrics: str) -> list[dict[str, Any]]:
-        """The Pareto front: the rows of :meth:`summary` that no other row improves in one of
-        ``metrics`` without being worse in another."""
+        """Returns the Pareto front: the rows of :meth:`summary` that no other row improves in one
+        of ``metrics`` without being worse in another."""
         goals = [self._better(metric, None) for metric in metrics or self.metrics[:2]]
         rows = [row for row in self.summary() if all(row[name] is not None for name, _ in goals)]
 

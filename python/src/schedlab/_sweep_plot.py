@@ -39,9 +39,9 @@ class SweepPlots:
     def curve(
         self, x: str | None = None, y: str | None = None, *, by: str | None = None, ax: Any = None
     ) -> Any:
-        """``y`` (a metric) over ``x`` (an axis), a curve for each value of ``by`` (default: the
-        scheduler); means over the other axes, with 95 % confidence intervals over seeds if there
-        are no other axes."""
+        """Draws ``y`` (a metric) over ``x`` (an axis), a curve for each value of ``by`` (default:
+        the scheduler); means over the other axes, with 95 % confidence intervals over seeds if
+        there are no other axes."""
         x, y = self._names(x, y)
         by = by or ("scheduler" if x != "scheduler" else self._sweep.axes[-1])
         ax = _axes(ax)
@@ -68,7 +68,7 @@ class SweepPlots:
     def heatmap(
         self, x: str | None = None, y: str | None = None, z: str | None = None, *, ax: Any = None
     ) -> Any:
-        """``z`` (a metric) as colour over two axes; means over the other axes."""
+        """Draws ``z`` (a metric) as colour over two axes; means over the other axes."""
         axes = self._sweep.axes
         if len(axes) < 2 and (x is None or y is None):
             raise InputError("a heat map needs two axes")
@@ -90,7 +90,7 @@ class SweepPlots:
         return ax
 
     def pareto(self, x: str | None = None, y: str | None = None, *, ax: Any = None) -> Any:
-        """All points over two metrics, with the Pareto front as a line."""
+        """Draws all points over two metrics, with the Pareto front as a line."""
         metrics = self._sweep.metrics
         if len(metrics) < 2 and (x is None or y is None):
             raise InputError("a Pareto front needs two metrics")

@@ -43,7 +43,8 @@ class Table:
         return f"<{self._name}: {rows} rows of {columns} columns: {', '.join(self.columns)}>"
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
-        """A column as an array: numbers without a copy if all are known, otherwise with NaN."""
+        """Returns a column as an array: numbers without a copy if all are known, otherwise with
+        NaN."""
         numbers = self._native.numbers(name)
         if numbers is not None:
             return np.asarray(numbers)
@@ -56,7 +57,7 @@ class Table:
         return self.column(name)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows as dicts, one by one."""
+        """Returns the rows as dicts, one by one."""
         columns = {name: self._native.values(name) for name in self.columns}
         for number in range(len(self)):
             yield {name: values[number] for name, values in columns.items()}
@@ -68,18 +69,18 @@ class Table:
         return self._native.__arrow_c_stream__(requested_schema)
 
     def to_numpy(self) -> dict[str, np.ndarray[Any, Any]]:
-        """All columns as arrays, by name."""
+        """Returns all columns as arrays, by name."""
         return {name: self.column(name) for name in self.columns}
 
     def to_arrow(self) -> Any:
-        """The table as a pyarrow Table, without a copy."""
+        """Returns the table as a pyarrow Table, without a copy."""
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The table as a pandas DataFrame; texts become categories, and numbers with unknown
-        values become ``Int64``."""
+        """Returns the table as a pandas DataFrame; texts become categories, and numbers with
+        unknown values become ``Int64``."""
         import pandas
 
         frame = {}
@@ -96,7 +97,7 @@ class Table:
         return pandas.DataFrame(frame, copy=False)
 
     def to_polars(self) -> polars.DataFrame:
-        """The table as a polars DataFrame."""
+        """Returns the table as a polars DataFrame."""
         import polars
 
         return polars.DataFrame(self)

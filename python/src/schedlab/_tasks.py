@@ -19,6 +19,7 @@ _POLICIES = {
     "fifo": "SCHED_FIFO",
     "rr": "SCHED_RR",
     "deadline": "SCHED_DEADLINE",
+    "iso": "SCHED_ISO",
 }
 
 
@@ -92,27 +93,28 @@ class Task:
     # Attributes.
 
     def called(self, name: str) -> Task:
-        """The same task with another name."""
+        """Returns the same task with another name."""
         new = self._copy()
         new._name = Task(name)._name
         return new
 
     def instances(self, number: int) -> Task:
-        """Number of instances; 0: none before a task forks it."""
+        """Sets the number of instances; 0: none before a task forks it."""
         new = self._copy()
         new._instances = whole(number, "instances", 0)
         return new
 
     def nice(self, value: int) -> Task:
-        """Its nice value, -20 (most CPU time) to 19 (least)."""
+        """Sets its nice value, -20 (most CPU time) to 19 (least)."""
         return self._property("priority", whole(value, "nice", -20, 19))
 
     def policy(
         self,
-        name: Literal["other", "batch", "idle", "fifo", "rr"],
+        name: Literal["other", "batch", "idle", "fifo", "rr", "iso"],
         priority: int | None = None,
     ) -> Task:
-        """Its scheduling policy; ``priority`` is 1 to 99 (most urgent) for ``fifo`` and ``rr``."""
+        """Sets its scheduling policy; ``priority`` is 1 to 99 (most urgent) for ``fifo`` and
+        ``rr``."""
         ordinary = [one for one in _POLICIES if one != "deadline"]
         if name not in ordinary:
             names = ", ".join(ordinary)
@@ -137,23 +139,23 @@ class Task:
         return new
 
     def slice(self, length: Time) -> Task:
-        """The slice that it requests from EEVDF (kernels from 6.12)."""
+        """Sets the slice that it requests from EEVDF (kernels from 6.12)."""
         return self._property("dl-runtime", time_us(length, "slice"))
 
     def cpus(self, *cpus: int) -> Task:
-        """The CPUs on which it may run; from 0."""
+        """Sets the CPUs on which it may run; from 0."""
         if not cpus:
             raise InputError("cpus: name at least one CPU")
         return self._property("cpus", [whole(cpu, "a CPU", 0) for cpu in cpus])
 
     def group(self, path: str) -> Task:
-        """Its task group, as ``/alice/make``."""
+        """Sets its task group, as ``/alice/make``."""
         if not isinstance(path, str) or not path.startswith("/"):
             raise InputError(f"group is {path!r}; a path begins with /")
         return self._property("taskgroup", path)
 
     def delay(self, time: Time) -> Task:
-        """Delay of its start."""
+        """Sets the delay of its start."""
         new = self._copy()
         new._properties["delay"] = time_us(time, "delay")
         return new
@@ -161,7 +163,7 @@ class Task:
     # Actions.
 
     def times(self, number: int) -> Task:
-        """Number of passes through its actions, after which it ends."""
+        """Sets the number of passes through its actions, after which it ends."""
         new = self._copy()
         new._loop = whole(number, "times", 1)
         return new
@@ -198,7 +200,7 @@ class Task:
         return self._event("run", time_us(time, "run"))
 
     def runtime(self, time: Time) -> Task:
-        """Computes until this time has passed, even if other tasks had the CPU meanwhile."""
+        """Computes until this time has passed, even if other tasks had the CPU in the meantime."""
         return self._event("runtime", time_us(time, "runtime"))
 
     def sleep(self, time: Time) -> Task:
@@ -214,7 +216,7 @@ class Task:
         return self._event("unlock", _named(mutex, "mutex"))
 
     def wait(self, condition: str, mutex: str) -> Task:
-        """Waits for a condition, with the mutex unlocked meanwhile."""
+        """Waits for a condition, with the mutex unlocked during the wait."""
         names = {"ref": _named(condition, "condition"), "mutex": _named(mutex, "mutex")}
         return self._event("wait", names)
 
@@ -255,7 +257,7 @@ class Task:
         return self._event("fork", _named(getattr(task, "name", task), "task"))
 
     def to_dict(self) -> dict[str, Any]:
-        """The task in rt-app's language."""
+        """Returns the task in rt-app's language."""
         out: dict[str, Any] = {}
         if self._instances is not None:
             out["instance"] = self._instances
@@ -322,7 +324,7 @@ class Workload:
         return f"<Workload {self.name}: {', '.join(task.name for task in self.tasks)}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The workload in rt-app's language."""
+        """Returns the workload in rt-app's language."""
         out: dict[str, Any] = {}
         settings: dict[str, Any] = {}
         if self.duration_s is not None:
@@ -335,7 +337,7 @@ class Workload:
         return out
 
     def to_json(self) -> str:
-        """The text of an rt-app file, which also runs on a real machine."""
+        """Returns the text of an rt-app file, which also runs on a real machine."""
         return json.dumps(self.to_dict(), indent=2) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:

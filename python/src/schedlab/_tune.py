@@ -32,7 +32,7 @@ SAMPLERS = ("tpe", "cmaes", "nsga2", "random", "one_at_a_time")
 
 
 def _list(value: Any, what: str) -> list[Any]:
-    """A list of no, one or several texts."""
+    """Returns a list of no, one or several texts."""
     if value is None:
         return []
     if isinstance(value, (str, os.PathLike, Mapping, Task, Workload)) or callable(value):
@@ -80,7 +80,7 @@ def tune(
         The workloads of the search: as for :func:`schedlab.run`, one or several; or the file of a
         tuning (``.toml``), which specifies everything.
     schedulers
-        The schedulers to tune; with several, the scheduler is searched for, too, and the first is
+        The schedulers to tune; with several, the scheduler is also searched for, and the first is
         the default.
     objective
         ``"minimize p99 wakeup latency of audio subject to throughput of cc >= 95 % of default"``;
@@ -294,7 +294,7 @@ def _check_journal(path: str) -> None:
 
 
 def _identity(call: Any) -> str:
-    """Identifies an objective that is a function, as far as possible, to detect changes."""
+    """Identifies an objective that is a function as well as possible, to detect changes."""
     code = getattr(call, "__code__", None)
     if code is None:
         return f"{type(call).__module__}.{type(call).__qualname__}"

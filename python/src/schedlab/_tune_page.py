@@ -20,7 +20,7 @@ _WIDTH, _HEIGHT, _MARGIN = 420, 240, 48
 
 
 def page(tuning: Tuning) -> str:
-    """The page of ``tuning``."""
+    """Returns the page of ``tuning``."""
     pictures = [_progress(tuning)]
     for place, name in enumerate(tuning.axes):
         drawn = _over(tuning, place, name)
@@ -69,7 +69,7 @@ def _frame(title: str, x: str, y: str, body: str, ends: tuple[str, str, str, str
 
 
 def _progress(tuning: Tuning) -> str:
-    """The lowest cost so far of each search."""
+    """Returns the lowest cost so far of each search."""
     lines: dict[str, list[float]] = {}
     for name, trials in tuning.trials.items():
         best, line = math.inf, []
@@ -99,7 +99,7 @@ def _progress(tuning: Tuning) -> str:
 
 
 def _over(tuning: Tuning, place: int, name: str) -> str:
-    """All trials over an axis of numbers."""
+    """Returns all trials over an axis of numbers."""
     points: list[tuple[float, float, int]] = []
     for number, trials in enumerate(tuning.trials.values()):
         for trial in trials:

@@ -102,7 +102,7 @@ class Tuning:
         return [command(name, value, scheduler) for name, value in self.settings.items()]
 
     def report(self) -> str:
-        """All results as text."""
+        """Returns all results as text."""
         lines = [self.title]
         tried = ", ".join(_tried(name, trials) for name, trials in self.trials.items())
         lines.append(f"tried: {tried}; {self.seconds:.0f} s")
@@ -146,7 +146,7 @@ class Tuning:
         return "\n".join(lines) + "\n"
 
     def to_pandas(self) -> Any:
-        """All trials as a pandas DataFrame."""
+        """Returns all trials as a pandas DataFrame."""
         import pandas
 
         rows = []

@@ -22,7 +22,7 @@ _FORM = re.compile(r"\s*(\d+)(?:\.(\d+))?\s*([a-zµ]+)\s*\Z")
 
 
 def time_ns(value: Time, what: str) -> int:
-    """A time in ns. ``what`` is what messages call it.
+    """Returns a time in ns. ``what`` is what messages call it.
 
     Raises InputError for a number without a unit: the unit would be ambiguous.
     """
@@ -44,7 +44,7 @@ def time_ns(value: Time, what: str) -> int:
 
 
 def time_us(value: Time, what: str) -> int:
-    """A time in whole us, the unit of rt-app."""
+    """Returns a time in whole us, the unit of rt-app."""
     us, rest = divmod(time_ns(value, what), 1000)
     if rest:
         raise InputError(f"{what} is {value!r}; rt-app's language takes whole microseconds")
@@ -52,7 +52,7 @@ def time_us(value: Time, what: str) -> int:
 
 
 def whole(value: Any, what: str, least: int = 0, most: int | None = None) -> int:
-    """A whole number, including NumPy's types."""
+    """Returns a whole number, including NumPy's types."""
     if not isinstance(value, bool):
         try:
             number = operator.index(value)
@@ -66,7 +66,7 @@ def whole(value: Any, what: str, least: int = 0, most: int | None = None) -> int
 
 
 def moment_ns(value: Moment, what: str) -> int:
-    """A moment in ns; numbers are seconds."""
+    """Returns a moment in ns; numbers are seconds."""
     if isinstance(value, numbers.Real) and not isinstance(value, bool):
         value = float(value)
         if not 0 <= value <= 1e9:
@@ -78,12 +78,12 @@ def moment_ns(value: Moment, what: str) -> int:
 
 
 def count(value: Any, what: str) -> int | None:
-    """A whole number of at least 1, or None, which leaves it open."""
+    """Returns a whole number of at least 1, or None, which leaves it open."""
     return None if value is None else whole(value, what, 1)
 
 
 def window_ns(between: tuple[Moment, Moment]) -> tuple[int, int]:
-    """A window in ns."""
+    """Returns a window in ns."""
     if isinstance(between, str) or not isinstance(between, Iterable) or len(
         ends := list(between)
     ) != 2:

@@ -20,7 +20,7 @@ EDGE = 0.03
 
 
 def spread(values: list[float]) -> tuple[float, float]:
-    """Mean, and half of its 95 % confidence interval."""
+    """Returns the mean, and half of its 95 % confidence interval."""
     count = len(values)
     middle = mean(values)
     if count < 2 or not math.isfinite(middle):
@@ -74,7 +74,8 @@ def verdict(problem: Problem, point: Point) -> Verdict:
 
 
 def importance(problem: Problem, trials: list[Trial]) -> dict[str, float]:
-    """Fraction of the variance of the cost's logarithm that the means of an axis's bins explain."""
+    """Returns the fraction of the variance of the cost's logarithm that the means of an axis's bins
+    explain."""
     usable = [it for it in trials if not it.pruned and 0 < sum(it.costs) < 1e8]
     result: dict[str, float] = {}
     costs = [math.log(sum(it.costs)) for it in usable]
@@ -119,7 +120,7 @@ def edges(problem: Problem, point: Point) -> list[str]:
 
 
 def front(trials: list[Trial]) -> list[Trial]:
-    """The Pareto front of the trials."""
+    """Returns the Pareto front of the trials."""
     usable = sorted((it for it in trials if not it.pruned and it.met), key=lambda it: it.costs)
     unbeaten: list[Trial] = []
     for trial in usable:

@@ -59,17 +59,18 @@ class Bench:
                 yield {"scheduler": scheduler, **values, "seed": run["seed"], **figures}
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame with a row for each run."""
+        """Returns a pandas DataFrame with a row for each run."""
         import pandas
 
         return pandas.DataFrame(list(self.rows()))
 
     def to_json(self) -> str:
-        """The document, identical to the output of ``schedlab bench --format json``."""
+        """Returns the document, identical to the output of ``schedlab bench --format json``."""
         return self._native.to_json()
 
     def to_csv(self) -> str:
-        """All figures as CSV, identical to the output of ``schedlab bench --format csv``."""
+        """Returns all figures as CSV, identical to the output of ``schedlab bench --format
+        csv``."""
         return self._native.to_csv()
 
     def _figure(self, name: str | None) -> str:
@@ -85,14 +86,14 @@ class Bench:
         return found
 
     def text(self, figure: str | None = None, width: int = 120) -> str:
-        """A figure as a table and a curve of text; default: the benchmark's first one."""
+        """Returns a figure as a table and a curve of text; default: the benchmark's first one."""
         name = self._figure(figure)
         return self._native.table(name, text_width(width)) + (self._native.curve(name, width) or "")
 
     def plot(self, figure: str | None = None, ax: Any = None) -> Any:
-        """A plot of a figure over the first parameter with several values, with matplotlib: the
-        median over the seeds, a line for each scheduler and each value of other parameters. Returns
-        the Axes."""
+        """Draws a plot of a figure over the first parameter with several values, with matplotlib:
+        the median over the seeds, a line for each scheduler and each value of other parameters.
+        Returns the Axes."""
         from ._plot import _axes
 
         name = self._figure(figure)
@@ -306,7 +307,7 @@ class Replay:
         return columns
 
     def to_json(self) -> str:
-        """The document, identical to the output of ``schedlab replay --json``."""
+        """Returns the document, identical to the output of ``schedlab replay --json``."""
         return self._document
 
     def __repr__(self) -> str:

@@ -33,7 +33,7 @@ class Fifo:
         self._tasks.move_to_end(task, last=False)
 
     def first(self, cpu: int | None = None) -> PolicyTask | None:
-        """The frontmost task that may run on ``cpu``; None if there is none."""
+        """Returns the frontmost task that may run on ``cpu``; None if there is none."""
         for task in self._tasks:
             if cpu is None or task.may_run_on(cpu):
                 return task
@@ -77,7 +77,7 @@ class PriorityArray:
         self._level[task] = level
 
     def first(self, cpu: int | None = None) -> PolicyTask | None:
-        """The first task of the first level that has one that may run on ``cpu``."""
+        """Returns the first task of the first level that has one that may run on ``cpu``."""
         for level in sorted(set(self._level.values())):
             task = self._queues[level].first(cpu)
             if task is not None:
@@ -98,7 +98,7 @@ class PriorityArray:
             self._queues[level].remove(task)
 
     def level(self, task: PolicyTask) -> int:
-        """The level of a task."""
+        """Returns the level of a task."""
         return self._level[task]
 
     def __contains__(self, task: object) -> bool:
@@ -139,7 +139,8 @@ class Tree:
         cpu: int | None = None,
         where: Callable[[PolicyTask], bool] | None = None,
     ) -> PolicyTask | None:
-        """The task with the smallest key that may run on ``cpu`` and satisfies ``where``."""
+        """Returns the task with the smallest key that may run on ``cpu`` and satisfies
+        ``where``."""
         for _, _, task in self._sorted:
             if (cpu is None or task.may_run_on(cpu)) and (where is None or where(task)):
                 return task

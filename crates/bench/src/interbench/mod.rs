@@ -1,9 +1,9 @@
-//! interbench: how late interactive tasks run, with one concurrent load after the other (Con
+//! interbench: the delays of interactive tasks, with one concurrent load after another (Con
 //! Kolivas, 2005; release 0.31).
 //!
-//! A run is one measured task with one load: the load is released, a second later the task, and
-//! after 30 s both are told to stop. The controller makes these runs one after the other and forks
-//! new processes for each.
+//! A run is one measured task with one load. The load is released first and the task a second
+//! later. After 30 s the controller stops both. The controller makes the runs one after another and
+//! forks new processes for each.
 //!
 //! * `step`: the arithmetic of deadlines.
 //! * `tasks`: the programs.
@@ -24,7 +24,7 @@ use std::rc::Rc;
 use step::{Counts, Demand};
 use tasks::{Controls, Environment, TaskScheduling, Work};
 
-/// See the module.
+/// The benchmark that this module describes.
 pub struct Interbench;
 
 const PARAMETERS: &[Parameter] = &[

@@ -1,5 +1,5 @@
 //! One periodic step of interbench: lateness, missed deadlines, and the time to sleep.
-//! [`Deadlines`] contains the arithmetic and no program; everything is in whole us, as in the real
+//! [`Deadlines`] contains the arithmetic and no program. All times are in whole us, as in the real
 //! program.
 
 use schedlab_measure::Moments;
@@ -59,7 +59,7 @@ fn percent(part: u64, rest: u64) -> f64 {
     if part + rest == 0 { 100.0 } else { part as f64 * 100.0 / (part + rest) as f64 }
 }
 
-/// What a task does when a step has begun.
+/// Action of a task when a step has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum StepStart {
     /// Works, and then calls [`Deadlines::end`].
@@ -143,7 +143,7 @@ impl Deadlines {
 pub(super) enum Demand {
     /// Runs for this time in every interval, us.
     Constant { run_us: u64, interval_us: u64 },
-    /// X: runs for i ms of 100 in its step i, for i from 0 to 100 and again; it may start i ms
+    /// X: runs for i ms of 100 in its step i, for i from 0 to 100 and again. It may start i ms
     /// late.
     X,
 }
@@ -161,7 +161,7 @@ impl Demand {
     }
 }
 
-/// X with a constant share of a CPU and no delay at wakeups: `steps` steps from 0.
+/// Returns X with a constant share of a CPU and no delay at wakeups: `steps` steps from 0.
 pub(super) fn x_with_share(share: f64, steps: u64) -> Counts {
     let mut now_us = 0;
     let mut deadlines = Deadlines::from(now_us);
@@ -220,7 +220,7 @@ mod tests {
         let mut deadlines = Deadlines::from(0);
         assert_eq!(deadlines.begin(125_000, 50_000), StepStart::Sleep(25_000));
         let counts = &deadlines.counts;
-        // Two intervals were missed; it is 125 ms late in addition to those two.
+        // Two intervals were missed. It is 125 ms late in addition to those two.
         assert_eq!((counts.done, counts.missed_work, counts.missed, counts.met), (0, 2, 2, 0));
         assert_eq!(counts.latency.max, 225_000);
         assert_eq!(deadlines.begin(150_000, 50_000), StepStart::Work);

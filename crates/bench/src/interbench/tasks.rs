@@ -53,7 +53,7 @@ pub(super) struct Environment {
     pub chunk_cpu_ns: u64,
 }
 
-/// Work that continues until the process is told to stop.
+/// Work that continues until the controller stops the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
     /// Periodic work with deadlines.
@@ -76,7 +76,7 @@ pub(super) struct TaskScheduling {
     pub attr: SchedAttr,
     /// Affinity.
     pub allowed: CpuSet,
-    /// Attributes of the timekeeping thread; it may run anywhere.
+    /// Attributes of the timekeeping thread. It may run anywhere.
     pub timekeeper: SchedAttr,
 }
 
@@ -302,7 +302,8 @@ impl Program for Periodic {
     }
 }
 
-/// Thread that waits to be released, and then takes `step` after `step` until it must stop.
+/// Returns a thread that waits to be released, and then takes `step` after `step` until it must
+/// stop.
 fn until_stopped(
     strings: Controls,
     mut step: impl FnMut(&mut Context<'_>) -> Step + 'static,
@@ -352,7 +353,7 @@ fn write(strings: Controls, cache: CacheId) -> impl Program + 'static {
 }
 
 /// Reads a file from end to end, repeatedly. A file that fits into four fifths of the memory comes
-/// from the disk only once; of a larger file, the next part is always the one that was dropped
+/// from the disk only once. Of a larger file, the next part is always the one that was dropped
 /// longest ago.
 fn read(strings: Controls, terms: Environment, cache: CacheId) -> impl Program + 'static {
     let file_kib = (terms.ram_mib * 1024).min(FILE_MAX_KIB);

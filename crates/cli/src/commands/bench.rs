@@ -125,7 +125,7 @@ fn planned(file: &Path, changes: &[String]) -> Result<(Plan, Option<String>), Fa
 }
 
 fn run(sweep: &Sweep, common: &Common) -> Result<BenchReport, Failure> {
-    // A scheduler that panics is reported as an error of its own.
+    // A scheduler that panics is reported as a separate error.
     std::panic::set_hook(Box::new(|_| {}));
     let results = match (&common.save, &common.resume) {
         (Some(path), _) => Some(Results::create(path, sweep, PROGRAM)),

@@ -23,7 +23,7 @@ pub fn calibrate(args: &CalibrateArgs, output: &mut Output) -> Result<Status, Fa
         })?;
     }
     complain("note: a calibration simulates every measurement many times, which takes minutes");
-    // A scheduler that panics is reported as an error of its own.
+    // A scheduler that panics is reported as a separate error.
     std::panic::set_hook(Box::new(|_| {}));
     let spinner = Spinner::new("simulations");
     let best = Mutex::new((0_u32, f64::INFINITY));

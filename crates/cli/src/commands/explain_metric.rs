@@ -139,8 +139,17 @@ fn shown_id(metric: &Metric) -> String {
     format!("{}{}", metric.id, if metric.distribution { "_STATISTIC" } else { "" })
 }
 
-/// Message for an unknown metric, with similar names.
+/// Maximum length of a name that counts as a misspelling, bytes.
+const LONGEST: usize = 200;
+
+/// Returns the message for an unknown metric, with similar names.
 fn unknown(name: &str) -> String {
+    if name.len() > LONGEST {
+        return format!(
+            "there is no metric with a name of {} bytes; `schedlab explain-metric` lists all",
+            name.len()
+        );
+    }
     let wanted = name.to_lowercase().replace([' ', '-'], "_");
     let mut names: Vec<(usize, String)> = vec![];
     for named in catalogue::every() {
@@ -172,7 +181,7 @@ fn unknown(name: &str) -> String {
 /// Maximum number of suggested names.
 const NEAREST: usize = 4;
 
-/// Number of letters to change, remove or insert to turn `a` into `b`.
+/// Returns the number of letters to change, remove or insert to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

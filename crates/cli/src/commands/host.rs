@@ -233,7 +233,7 @@ fn measure(args: &HostArgs, probe: &Probe, output: &mut Output) -> Result<Status
     Ok(Status::Good)
 }
 
-/// File for other measurements: `here.latencies.json` for `here.json`.
+/// Returns the file for other measurements: `here.latencies.json` for `here.json`.
 fn latencies_file(path: &Path) -> PathBuf {
     path.with_extension("latencies.json")
 }

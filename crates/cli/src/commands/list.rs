@@ -6,6 +6,7 @@ use crate::terminal::Output;
 use crate::{Failure, Status};
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{BuildConfig, Policy, Scheduler, Tunable};
+use schedlab_lab::kernels::{DISTRIBUTIONS, Distribution};
 use schedlab_lab::select::{self, Choice};
 use schedlab_machine::description::{self, Description};
 use schedlab_sched::nearest::Provenance;
@@ -16,6 +17,10 @@ use std::io::Write;
 pub fn list(args: &ListArgs, output: &mut Output) -> Result<Status, Failure> {
     if args.machines {
         write_machines(output)?;
+        return Ok(Status::Good);
+    }
+    if args.kernels {
+        write_kernels(output)?;
         return Ok(Status::Good);
     }
     let choices = chosen(&args.schedulers)?;
@@ -135,6 +140,34 @@ fn write_releases(choices: &[Choice], output: &mut Output) -> Result<(), Failure
             other => writeln!(output, "    {}: no golden schedules", other.name())?,
         }
     }
+    Ok(())
+}
+
+/// Prints the kernels of distributions, a line each, and their differences.
+fn write_kernels(output: &mut Output) -> Result<(), Failure> {
+    let width = DISTRIBUTIONS.iter().map(|it| it.name.len()).max().unwrap_or(0);
+    for distribution in DISTRIBUTIONS {
+        let kernel = distribution.kernel(distribution.name.into());
+        let kernel = kernel.map_err(|error| error.to_string())?;
+        let Distribution { name, series, hz, build, differs, .. } = distribution;
+        let nearest = match kernel.choice.release.is_called(series) {
+            true => "",
+            false => " (the nearest)",
+        };
+        writeln!(
+            output,
+            "{name:width$}  Linux {series}: {}{nearest}, HZ {hz}, preemption {}; {differs}",
+            kernel.choice,
+            build.name()
+        )?;
+    }
+    write!(
+        output,
+        "\n\
+         Each name selects a column: schedlab run FILE -s 'ubuntu 24.04,rhel9,host'. A release as\n\
+         `uname -r` prints it does, too (6.8.0-45-generic); `host` is the kernel of this machine.\n\
+         Series, HZ and preemption models are recollected, not read from the distributions.\n"
+    )?;
     Ok(())
 }
 

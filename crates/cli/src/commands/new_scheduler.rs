@@ -33,7 +33,7 @@ const KEYWORDS: &[&str] = &[
     "while", "yield",
 ];
 
-/// Writes the package into a directory of its name, completely or not at all.
+/// Writes the package into a directory with the same name, completely or not at all.
 pub fn new_scheduler(args: &NewSchedulerArgs, output: &mut Output) -> Result<Status, Failure> {
     let name = &*args.name;
     check_name(name)?;
@@ -69,7 +69,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
     let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(letters) {
         return Err(wrong(
-            "a name consists of small letters, digits and _, and begins with a letter, e.g. \
+            "a name consists of lower-case letters, digits and _, and begins with a letter, e.g. \
              my_scheduler",
         ));
     }
@@ -82,7 +82,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Origin of schedlab for the package: a path, or the address of a repository.
+/// Source from which the package takes schedlab: a path, or the address of a repository.
 struct SchedlabSource {
     place: String,
     is_path: bool,
@@ -91,7 +91,7 @@ struct SchedlabSource {
 impl SchedlabSource {
     /// Returns the dependency on the library, as `Cargo.toml` states it.
     fn dependency(&self) -> String {
-        // TOML has the same strings as JSON, as far as paths and addresses need them.
+        // For paths and addresses, TOML strings are written like JSON strings.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let place = match self.is_path {
             true => format!("path = {}", quoted(&format!("{}/schedlab", self.place))),
@@ -101,7 +101,7 @@ impl SchedlabSource {
     }
 }
 
-/// Returns the repository that was named, or the one that will contain the package.
+/// Returns the repository in `named`, or else the one that will contain the package.
 fn source(named: Option<&str>) -> Result<SchedlabSource, Failure> {
     let Some(named) = named else {
         let here = std::env::current_dir()

@@ -154,7 +154,8 @@ fn check_report<'a>(directory: &Path, ids: impl Iterator<Item = &'a str>) -> Res
     Ok(())
 }
 
-/// The page is written last: once it exists, so do all files to which it refers.
+/// Writes the files of the report. The page is written last: once it exists, so do all files to
+/// which it refers.
 fn write_report(directory: &Path, page: &Page) -> Result<(), String> {
     write_whole(&directory.join("verdicts.csv"), &text::verdicts_csv(page.outcomes))?;
     for outcome in page.outcomes {

@@ -81,7 +81,7 @@ pub fn antagonists(args: &AntagonistsArgs, output: &mut Output) -> Result<Status
     Ok(Status::Good)
 }
 
-/// Error for a task name that does not occur.
+/// Returns the error for a task name that does not occur.
 fn no_such_task<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Failure {
     const MOST: usize = 20;
     let mut names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();

@@ -23,8 +23,17 @@ const GROUPS_MAX: usize = 12;
 
 /// Replays a trace and prints the answer.
 pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure> {
-    for path in args.json.iter().chain(&args.write) {
+    for (option, path) in [("--json", &args.json), ("--write", &args.write)] {
+        let Some(path) = path else { continue };
+        files::check_other(path, option, &args.file)?;
         files::check(path)?;
+        let (what, is_ours): (_, fn(&str) -> bool) = match option {
+            "--json" => {
+                ("an answer of `schedlab replay`", |text| text.starts_with("{\n  \"name\""))
+            }
+            _ => ("a workload of `schedlab replay`", |text| text.starts_with("{\n  \"global\"")),
+        };
+        files::check_replaceable(path, option, what, is_ours)?;
     }
     page::check(&args.page, 1)?;
     if args.scx.scx_insn.is_some() {

@@ -62,6 +62,9 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
         status = if all_well { status } else { Status::Error };
         reports.extend(report);
     }
+    if outputs.as_ref().is_some_and(Outputs::has_failed) {
+        status = Status::Error;
+    }
     if reports.is_empty() {
         return Ok(Status::Error);
     }
@@ -185,7 +188,7 @@ type PlanOutcome = (Option<Report>, Vec<Option<Log>>, bool);
 /// Runs a plan under all of its schedulers. Failed runs are reported, and the others are in the
 /// report. So is a run that ended in a deadlock, up to that point, if another did not.
 fn run_all(prepared: &Prepared, outputs: Option<&Outputs>) -> PlanOutcome {
-    // A scheduler that panics is reported as an error of its own.
+    // A scheduler that panics is reported as a separate error.
     std::panic::set_hook(Box::new(|_| {}));
     let runs = prepared.schedulers().len() as u64 * prepared.repetitions();
     let progress = Progress::new(runs, "runs");

@@ -99,7 +99,7 @@ fn census(args: &ScxCensusArgs, output: &mut Output) -> Result<Status, Failure> 
     std::panic::set_hook(Box::new(|_| {}));
     let mut rows: Vec<Row> = vec![];
     for file in &files {
-        // Directories of policies contain other BPF programs, too.
+        // Directories of policies also contain other BPF programs.
         let Ok(object) = scx::read(file) else { continue };
         let survey = object.survey();
         let row = trial(file, &object.file, survey);

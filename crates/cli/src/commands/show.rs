@@ -22,7 +22,7 @@ pub struct TableOptions {
     pub format: RunFormat,
     /// Columns to show; empty: all.
     pub columns: Vec<String>,
-    /// Whether to show columns that do not fit next to each other, too.
+    /// Whether to show all columns, even if they do not fit side by side.
     all_columns: bool,
     rows: Rows,
     /// Results to compare with, and their file.
@@ -151,7 +151,7 @@ impl TableOptions {
         Ok(())
     }
 
-    /// With several files, the first column names the file.
+    /// Prints the comparison as CSV. With several files, the first column names the file.
     fn print_csv(
         &self,
         args: &RunArgs,

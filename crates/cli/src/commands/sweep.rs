@@ -118,7 +118,7 @@ fn run(args: &SweepArgs, space: &Space, store: Option<&Store>) -> Result<Vec<Row
             complain(&format!("note: {there} of {} parts already exist", parts.len()));
         }
     }
-    // A scheduler that panics is reported as an error of its own.
+    // A scheduler that panics is reported as a separate error.
     std::panic::set_hook(Box::new(|_| {}));
     let stop = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&stop);

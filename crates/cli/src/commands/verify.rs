@@ -151,7 +151,7 @@ fn write_summary(summary: &Summary, output: &mut Output) -> io::Result<()> {
     Ok(())
 }
 
-/// Truncated, not rounded: 100 % means complete agreement.
+/// Formats a percentage, truncated instead of rounded: 100 % means complete agreement.
 fn percent(agreement: Agreement) -> String {
     if agreement.same_ns == agreement.busy_ns {
         return "100%".into();

@@ -246,7 +246,7 @@ fn priority(prio: Prio) -> i32 {
     match prio.policy {
         Policy::Deadline => -101,
         Policy::Fifo | Policy::RoundRobin => -1 - i32::from(prio.rt_priority),
-        Policy::Other | Policy::Batch | Policy::Idle => 20 + i32::from(prio.nice),
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => 20 + i32::from(prio.nice),
     }
 }
 

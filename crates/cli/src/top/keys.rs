@@ -14,7 +14,7 @@ pub enum Action {
     Previous,
     /// Moves forward or back by a window.
     Window {
-        /// Forward.
+        /// Whether to move forward.
         forward: bool,
     },
     /// Moves to the beginning.
@@ -23,7 +23,7 @@ pub enum Action {
     End,
     /// Changes the speed.
     Speed {
-        /// Faster.
+        /// Whether to go faster.
         faster: bool,
     },
     /// Asks for a time to go to.
@@ -42,14 +42,14 @@ pub enum Action {
     Move(i32),
     /// Moves up or down by a page.
     Page {
-        /// Down.
+        /// Whether to move down.
         down: bool,
     },
     /// Sorts by this column.
     Sort(Column),
     /// Sorts by the neighbouring column.
     SortBeside {
-        /// To the right.
+        /// Whether to move to the right.
         right: bool,
     },
     /// Reverses the order.

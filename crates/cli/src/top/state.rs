@@ -15,9 +15,9 @@ use std::time::Duration;
 /// Moment to show next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Goal {
-    /// At this time, ns.
+    /// A given time, ns.
     At(u64),
-    /// At the end.
+    /// The end of the run.
     End,
     /// The next or the previous decision.
     Next,
@@ -380,7 +380,7 @@ impl<'a> App<'a> {
         time(text).map_err(wrong)
     }
 
-    /// Returns the length of the longest run, as far as it is known, ns.
+    /// Returns the length of the longest run, ns, if it is known.
     pub fn length_ns(&self) -> Option<u64> {
         let lengths: Option<Vec<u64>> =
             self.sides.iter().map(|side| side.player.length_ns()).collect();

@@ -53,8 +53,8 @@ pub fn set_attr(attr: &SchedAttr, resets: bool) -> io::Result<()> {
         deadline_ns: attr.deadline_ns,
         period_ns: attr.period_ns,
     };
-    // SAFETY: the kernel reads `size` bytes at the pointer, which are those of `wanted`, alive
-    // until the call is over; thread 0 is the calling one.
+    // SAFETY: the kernel reads `size` bytes at the pointer. They belong to `wanted`, which is alive
+    // until the call is over. Thread 0 is the calling one.
     let failed = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -74,8 +74,8 @@ pub fn get_attr() -> io::Result<Attr> {
     Ok(Attr { policy: is.policy, nice: is.nice, priority: is.priority, runtime_ns: is.runtime_ns })
 }
 
-/// The kernel's base slice: the slice of an ordinary thread that has not set one, ns. `None`: the
-/// kernel does not report it (before 6.12).
+/// Returns the kernel's base slice: the slice of an ordinary thread that has not set one, ns.
+/// `None`: the kernel does not report it (before 6.12).
 pub fn base_slice_ns() -> Option<u64> {
     let attr = get_attr().ok()?;
     let is_fair = [libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE]

@@ -15,13 +15,14 @@ pub use usage::{lock_a_page, parent_process, switches_of_this_thread};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::io;
 
-/// CLOCK_MONOTONIC, ns. Not a system call: the vDSO answers.
+/// Returns CLOCK_MONOTONIC, ns. This is not a system call: the vDSO answers.
 #[inline]
 pub fn now_ns() -> u64 {
     ns_of(clock_gettime(ClockId::Monotonic))
 }
 
-/// The CPU time of the calling thread, ns. A system call that makes the kernel charge the thread.
+/// Returns the CPU time of the calling thread, ns. It makes a system call by which the kernel
+/// charges the thread.
 pub fn thread_cpu_ns() -> u64 {
     ns_of(clock_gettime(ClockId::ThreadCPUTime))
 }
@@ -31,7 +32,7 @@ fn ns_of(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A point in time in the kernel's form.
+/// Returns a point in time in the kernel's form.
 pub fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
 }
@@ -45,7 +46,7 @@ pub fn sleep_until(until_ns: u64) {
     {}
 }
 
-/// The number of the calling thread.
+/// Returns the number of the calling thread.
 pub fn thread_id() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
@@ -65,7 +66,7 @@ pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 
-/// The CPUs that the calling thread may use.
+/// Returns the CPUs that the calling thread may use.
 ///
 /// # Errors
 /// The kernel's error.

@@ -55,11 +55,11 @@ const SAMPLE_ID_ALL: u64 = 1 << 18;
 const USE_CLOCKID: u64 = 1 << 25;
 const CONTEXT_SWITCH: u64 = 1 << 26;
 
-/// `perf_event_open(2)`: `thread` 0 is the calling one, -1 is all; `cpu` -1 is any.
+/// Calls `perf_event_open(2)`: `thread` 0 is the calling one, -1 is all; `cpu` -1 is any.
 fn open(attr: &EventAttr, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
     let flags = FLAG_CLOEXEC;
-    // SAFETY: the kernel reads `size` bytes at the pointer, those of `attr`, alive until the call
-    // is over.
+    // SAFETY: the kernel reads `size` bytes at the pointer. They belong to `attr`, which is alive
+    // until the call is over.
     let fd = unsafe {
         libc::syscall(libc::SYS_perf_event_open, std::ptr::from_ref(attr), thread, cpu, -1, flags)
     };
@@ -70,14 +70,14 @@ fn open(attr: &EventAttr, thread: i32, cpu: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-/// The context switches that are counted.
+/// Set of context switches that are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CounterScope {
-    /// Those of the calling thread, as far as user space observes them.
+    /// Switches of the calling thread that user space observes.
     OwnWithoutKernel,
-    /// Those of the calling thread.
+    /// Switches of the calling thread.
     Own,
-    /// Those of all tasks on a CPU.
+    /// Switches of all tasks on a CPU.
     OnCpu(u32),
 }
 
@@ -185,8 +185,8 @@ impl SwitchRing {
         })
     }
 
-    /// Position up to which the kernel has written. If it has changed since the last call, there
-    /// are records to [`drain`](SwitchRing::drain).
+    /// Returns the position up to which the kernel has written. If it has changed since the last
+    /// call, there are records to [`drain`](SwitchRing::drain).
     #[inline]
     pub fn head(&self) -> u64 {
         // SAFETY: the first page is mapped as long as `self` lives, the place is aligned to 8, and
@@ -196,7 +196,7 @@ impl SwitchRing {
         head.load(Ordering::Acquire)
     }
 
-    /// Position up to which the ring was read.
+    /// Returns the position up to which the ring was read.
     #[inline]
     pub fn seen(&self) -> u64 {
         self.tail

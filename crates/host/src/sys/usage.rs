@@ -5,13 +5,13 @@ use std::io;
 /// Number of times a thread gave up its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Switches {
-    /// By blocking.
+    /// Number of switches by blocking.
     pub voluntary: u64,
-    /// By being preempted.
+    /// Number of switches by preemption.
     pub involuntary: u64,
 }
 
-/// The numbers of the calling thread so far.
+/// Returns the numbers of the calling thread so far.
 pub fn switches_of_this_thread() -> Switches {
     // SAFETY: all fields of `rusage` are integers, for which zeros are values.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -36,7 +36,7 @@ pub fn lock_a_page() -> io::Result<()> {
     Ok(())
 }
 
-/// The number of the parent process.
+/// Returns the number of the parent process.
 pub fn parent_process() -> u32 {
     // SAFETY: the call has no arguments and cannot fail.
     unsafe { libc::getppid() as u32 }

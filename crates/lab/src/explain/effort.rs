@@ -13,14 +13,14 @@ pub struct Effort {
 const EACH: u64 = 4;
 
 impl Default for Effort {
-    /// A few seconds of work.
+    /// Returns a few seconds of work.
     fn default() -> Effort {
         Effort::of(20_000_000)
     }
 }
 
 impl Effort {
-    /// Work for `events` events.
+    /// Returns the work for `events` events.
     pub fn of(events: u64) -> Effort {
         Effort { left: Cell::new(events) }
     }

@@ -22,9 +22,9 @@ pub struct Margin {
     pub equal: bool,
 }
 
-/// The leads of `best` over `other`, a candidate of the same group: everything that the second
-/// lacks, in the order of importance. A time can be undercut, so that later numbers do not matter.
-/// Empty if their ranks are equal.
+/// Returns the leads of `best` over `other`, a candidate of the same group: everything that the
+/// second lacks, in the order of importance. A time can be undercut, so that later numbers do not
+/// matter. Empty if their ranks are equal.
 pub fn margins(best: &Candidate, other: &Candidate) -> Vec<Margin> {
     let mut all = vec![];
     for place in 0..best.rank.len() {
@@ -46,8 +46,8 @@ pub fn margins(best: &Candidate, other: &Candidate) -> Vec<Margin> {
     all
 }
 
-/// The term at this place of both ranks: a time with the same offset in both, the negated term, or
-/// what the term lacks to 1.
+/// Returns the term at this place of both ranks: a time with the same offset in both, the negated
+/// term, or what the term lacks to 1.
 fn term(best: &Candidate, other: &Candidate, place: usize) -> Option<Term> {
     let (first, second) = (best.rank[place], other.rank[place]);
     let by = second.wrapping_sub(first);
@@ -70,17 +70,17 @@ fn term(best: &Candidate, other: &Candidate, place: usize) -> Option<Term> {
 pub enum NiceThatWins {
     /// This value, the nearest to the present one.
     Is(i32),
-    /// No value.
+    /// No nice value lets the task win.
     None,
     /// The task is not an ordinary one, so its nice value does not count.
     NotOrdinary,
-    /// Not tried: the run up to that time is too long.
+    /// No value was tried: the run up to that time is too long.
     NotTried,
 }
 
-/// The nice value nearest to the present one with which `cpu` would pick `task`, if the task had it
-/// at the time of `moment` (after all other events at that time) and the CPU picked then. The run
-/// is repeated for each value, as far as `effort` allows.
+/// Returns the nice value nearest to the present one with which `cpu` would pick `task`, if the
+/// task had it at the time of `moment` (after all other events at that time) and the CPU picked
+/// then. The run is repeated for each value, within the limit of `effort`.
 ///
 /// # Errors
 /// As for a run.

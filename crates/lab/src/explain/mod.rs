@@ -6,7 +6,7 @@
 //!
 //! * [`Moment`]: the state of a run at a given time, with the candidates of every CPU;
 //! * [`Wakeup`]: the CPU to which a wakeup went, and whether it preempted;
-//! * [`Wait`]: a long wait, and the tasks that had the CPU meanwhile;
+//! * [`Wait`]: a long wait, and the tasks that had the CPU during it;
 //! * [`Margin`]: what a candidate lacked.
 
 mod effort;

@@ -55,7 +55,7 @@ pub struct Moment {
     events: u64,
 }
 
-/// State of `prepared` under `scheduler` at `at_ns`.
+/// Returns the state of `prepared` under `scheduler` at `at_ns`.
 ///
 /// # Errors
 /// As for a run, and `prepared` is a benchmark.
@@ -116,8 +116,8 @@ impl Moment {
 
     /// Finds the candidates of `cpu` with up-to-date keys, and its pick, for a reschedule at this
     /// exact time. Schedulers update their accounts at ticks and decisions; between two of these,
-    /// keys are as of the last one. The run is repeated, as far as `effort` allows. If it does not,
-    /// or the scheduler does not describe its picks, nothing changes. An idle CPU has nothing to
+    /// keys are as of the last one. The run is repeated if `effort` allows it. If it does not, or
+    /// the scheduler does not describe its picks, nothing changes. An idle CPU has nothing to
     /// update.
     ///
     /// # Errors
@@ -151,7 +151,7 @@ impl Moment {
         Ok(())
     }
 
-    /// Tasks that wait on the runqueue of `cpu`.
+    /// Returns the tasks that wait on the runqueue of `cpu`.
     pub fn waiting_on(&self, cpu: CpuId) -> impl Iterator<Item = (TaskId, &TaskMoment)> {
         let all = self.tasks.iter().enumerate().map(|(task, row)| (TaskId(task as u32), row));
         all.filter(move |(_, row)| row.cpu == Some(cpu) && row.was == TaskActivity::Waiting)

@@ -14,12 +14,12 @@ pub struct Names {
 }
 
 impl Names {
-    /// Name of a task.
+    /// Returns the name of a task.
     pub fn task(&self, task: TaskId) -> &str {
         self.tasks.get(task.index()).map_or("?", String::as_str)
     }
 
-    /// Name of a task, a group or a kernel thread.
+    /// Returns the name of a task, a group or a kernel thread.
     pub fn who(&self, who: Who) -> &str {
         match who {
             Who::Task(task) => self.task(task),
@@ -28,7 +28,7 @@ impl Names {
         }
     }
 
-    /// Description of a rule. `None`: the scheduler does not describe it.
+    /// Returns the description of a rule. `None`: the scheduler does not describe it.
     pub fn rule(&self, rule: Rule) -> Option<&RuleDoc> {
         self.rules.iter().find(|doc| doc.rule == rule)
     }

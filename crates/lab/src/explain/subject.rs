@@ -15,7 +15,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// The workload of `prepared`.
+    /// Returns the workload of `prepared`.
     pub fn of(prepared: &'a Prepared, scheduler: &'a Contender) -> Result<Subject<'a>, Error> {
         let benchmark =
             || Error::Plan("this is a benchmark; only a workload can be explained".into());
@@ -23,7 +23,7 @@ impl<'a> Subject<'a> {
         Ok(Subject { experiment, scheduler })
     }
 
-    /// Number of CPUs.
+    /// Returns the number of CPUs.
     pub fn cpus(&self) -> u32 {
         self.experiment.config.cpus
     }
@@ -51,7 +51,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// A session that has just passed `at_ns`: all events at `at_ns` have happened.
+    /// Returns a session that has just passed `at_ns`: all events at `at_ns` have happened.
     pub fn session_at<'o>(&self, at_ns: u64) -> Result<Session<'o>, Error> {
         let mut session = self.session(false)?;
         session.exhaust(at_ns.saturating_add(1))?;

@@ -1,4 +1,4 @@
-//! The longest waits of a run, and the tasks that had the CPU meanwhile.
+//! The longest waits of a run, and the tasks that had the CPU during them.
 
 use crate::error::Error;
 use crate::explain::names::Names;
@@ -185,7 +185,7 @@ impl Observer for WaitFollower {
     }
 }
 
-/// The `many` longest waits of a run, or of one task in it, the longest first.
+/// Returns the `many` longest waits of a run, or of one task in it, the longest first.
 ///
 /// # Errors
 /// As for a run.

@@ -67,7 +67,7 @@ pub struct Member {
 }
 
 impl Load {
-    /// Name of the load in messages.
+    /// Returns the name of the load in messages.
     pub fn name(&self) -> &str {
         match self {
             Load::Workload(source) => &source.file,
@@ -118,7 +118,7 @@ pub(super) fn workload(plan: &Plan, source: &Source) -> Result<(Loaded, Vec<Stri
 }
 
 impl Loaded {
-    /// The workload with the settings in `set` that concern tasks and groups.
+    /// Returns the workload with the settings in `set` that concern tasks and groups.
     ///
     /// # Errors
     /// A task or group does not exist, or cannot have the value.
@@ -134,7 +134,12 @@ impl Loaded {
             }
         }
         let experiment = Experiment::new(model, &groups, self.config.cpus)?;
-        let (config, timetable) = (self.config.clone(), self.timetable.clone());
+        let (mut config, timetable) = (self.config.clone(), self.timetable.clone());
+        for setting in set {
+            if let settings::Setting::Hz { hz } = setting {
+                config.hz = Some(*hz);
+            }
+        }
         Ok(Experiment { config, timetable, ..experiment })
     }
 
@@ -190,7 +195,7 @@ fn renice(model: &mut Model, key: &str, nice: i32) -> Result<(), String> {
     Ok(())
 }
 
-/// `config` with the plan's settings that are not part of its machine.
+/// Returns `config` with the plan's settings that are not part of its machine.
 fn of_plan(plan: &Plan, config: RunConfig) -> RunConfig {
     RunConfig {
         limit_ns: plan.limit_ns,
@@ -213,7 +218,7 @@ fn group_settings(plan: &Plan) -> Result<GroupSettings, Error> {
     Ok(settings)
 }
 
-/// The actions of the files and the single actions, in this order.
+/// Returns the actions of the files and the single actions, in this order.
 fn timetable(plan: &Plan) -> Result<Timetable, Error> {
     let mut timetable = Timetable::default();
     for Source { file, text } in &plan.timetable.files {
@@ -284,7 +289,7 @@ impl Owners {
     }
 }
 
-/// The benchmark of `plan` with all values and seeds, without schedulers.
+/// Returns the benchmark of `plan` with all values and seeds, without schedulers.
 pub(super) fn sweep(plan: &Plan) -> Result<Sweep, Error> {
     if plan.groups != super::Groups::default() {
         let message = "groups: only a workload has groups from a plan; a benchmark makes its own";

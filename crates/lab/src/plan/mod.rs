@@ -162,12 +162,14 @@ const SLICES_OF_A_RUN: usize = 500_000;
 const LOG_LINES_MAX: usize = 4_000_000;
 
 impl Record {
-    /// Maximum number of lines of rt-app's log for a run, in a plan with `schedulers` schedulers.
+    /// Returns the maximum number of lines of rt-app's log for a run, in a plan with `schedulers`
+    /// schedulers.
     fn log_lines(&self, schedulers: usize) -> usize {
         if self.rt_app_log { (LOG_LINES_MAX / schedulers.max(1)).max(100_000) } else { 0 }
     }
 
-    /// Extent of a recorder, in a plan with `schedulers` schedulers. `None`: nothing is recorded.
+    /// Returns the extent of a recorder, in a plan with `schedulers` schedulers. `None`: nothing is
+    /// recorded.
     fn extent(&self, schedulers: usize) -> Option<Extent> {
         self.slices.then(|| Extent {
             from_ns: self.from_ns,
@@ -190,7 +192,7 @@ fn is_one(value: &u64) -> bool {
 }
 
 impl Plan {
-    /// `load` on a machine of equal CPUs under `schedulers`, without settings.
+    /// Creates a plan of `load` on a machine of equal CPUs under `schedulers`, without settings.
     pub fn new(load: Load, schedulers: Vec<String>) -> Plan {
         Plan {
             version: VERSION,
@@ -209,14 +211,14 @@ impl Plan {
         }
     }
 
-    /// The plan as JSON, which [`Plan::parse`] reads back unchanged.
+    /// Returns the plan as JSON, which [`Plan::parse`] reads back unchanged.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("all keys are strings");
         text.push('\n');
         text
     }
 
-    /// Seed of the first run. `None`: simultaneous events happen in the golden order.
+    /// Returns the seed of the first run. `None`: simultaneous events happen in the golden order.
     pub fn first_seed(&self) -> Option<u64> {
         let drawn = self.repeat > 1 || self.late_starts;
         self.seed.or_else(|| drawn.then_some(1))

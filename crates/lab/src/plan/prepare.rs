@@ -6,6 +6,7 @@ use crate::column_settings::{self, Settings};
 use crate::config::RunConfig;
 use crate::error::Error;
 use crate::experiment::Experiment;
+use crate::kernels;
 use crate::scx;
 use crate::scx::policy;
 use crate::select::{self, Choice, Chosen};
@@ -35,14 +36,14 @@ pub struct Contender {
 }
 
 impl fmt::Display for Contender {
-    /// As users write it.
+    /// Writes the column as users write it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.choice, settings::in_brackets(&self.own))
     }
 }
 
 impl From<Choice> for Contender {
-    /// A column without settings.
+    /// Returns a column without settings.
     fn from(choice: Choice) -> Contender {
         Contender { choice, tunables: vec![], own: vec![], variant: 0 }
     }
@@ -198,6 +199,7 @@ impl Plan {
             notes.extend(more_notes);
             columns = kept;
         }
+        notes.extend(kernel_notes(&columns)?);
         let choices: Vec<Choice> = columns.iter().map(|one| one.choice.clone()).collect();
         for (_, experiment) in &mut variants.all {
             experiment.record = self.record.extent(choices.len());
@@ -271,6 +273,16 @@ impl Plan {
     }
 }
 
+/// Explanations of the columns that are named by a kernel.
+fn kernel_notes(columns: &[Chosen]) -> Result<Vec<String>, Error> {
+    let mut notes = vec![];
+    for title in columns.iter().flat_map(|one| &one.set).filter_map(Setting::kernel) {
+        let name = if title.starts_with("host ") { "host" } else { title };
+        notes.extend(kernels::find(name)?.map(|kernel| kernel.note));
+    }
+    Ok(notes)
+}
+
 /// Tunables among `set`.
 fn of_tunables(set: &[Setting]) -> Settings {
     let tunables = set.iter().filter_map(Setting::tunable);
@@ -278,8 +290,8 @@ fn of_tunables(set: &[Setting]) -> Settings {
 }
 
 impl Prepared {
-    /// The plan with each of its columns named by release and settings, so that it means the same
-    /// to a program with more releases.
+    /// Returns the plan with each of its columns named by release and settings, so that it means
+    /// the same to a program with more releases.
     pub fn plan(&self) -> Plan {
         let written = |one: &Contender| policy::written(&one.choice, &one.own);
         let schedulers = self.schedulers.iter().map(written).collect();
@@ -288,12 +300,12 @@ impl Prepared {
         Plan { schedulers, set, ..self.plan.clone() }
     }
 
-    /// Name of the load in messages and reports.
+    /// Returns the name of the load in messages and reports.
     pub fn name(&self) -> &str {
         self.plan.load.name()
     }
 
-    /// The schedulers that run it, in the order of the request.
+    /// Returns the schedulers that run it, in the order of the request.
     pub fn schedulers(&self) -> &[Contender] {
         &self.schedulers
     }
@@ -303,8 +315,8 @@ impl Prepared {
         &self.notes
     }
 
-    /// The workload as `scheduler`, which is one of [`schedulers`](Prepared::schedulers), runs it.
-    /// `None`: it is a benchmark.
+    /// Returns the workload as `scheduler`, which is one of [`schedulers`](Prepared::schedulers),
+    /// runs it. `None`: it is a benchmark.
     pub fn experiment_of(&self, scheduler: &Contender) -> Option<&Experiment> {
         match &self.load {
             CheckedLoad::Workload(variants) => Some(&variants.all[scheduler.variant].1),
@@ -312,7 +324,7 @@ impl Prepared {
         }
     }
 
-    /// The workload. `None`: it is a benchmark.
+    /// Returns the workload. `None`: it is a benchmark.
     pub fn experiment(&self) -> Option<&Experiment> {
         match &self.load {
             CheckedLoad::Workload(variants) => Some(variants.first()),
@@ -320,7 +332,7 @@ impl Prepared {
         }
     }
 
-    /// Header of a trace of a run under `contender`.
+    /// Returns the header of a trace of a run under `contender`.
     pub fn trace_header(&self, contender: &Contender) -> Header {
         let (cpus, hz) = self
             .experiment()
@@ -332,7 +344,7 @@ impl Prepared {
         }
     }
 
-    /// The benchmark with all of its values and seeds. `None`: it is a workload.
+    /// Returns the benchmark with all of its values and seeds. `None`: it is a workload.
     pub fn sweep(&self) -> Option<&Sweep> {
         match &self.load {
             CheckedLoad::Workload(_) => None,
@@ -340,9 +352,9 @@ impl Prepared {
         }
     }
 
-    /// A session of the load under `scheduler`: one of [`schedulers`](Prepared::schedulers), or a
-    /// scheduler of the caller. A benchmark has the first of all values and the first seed; its
-    /// [`sweep`](Prepared::sweep) runs all of them.
+    /// Returns a session of the load under `scheduler`: one of
+    /// [`schedulers`](Prepared::schedulers), or a scheduler of the caller. A benchmark has the
+    /// first of all values and the first seed; its [`sweep`](Prepared::sweep) runs all of them.
     ///
     /// # Errors
     /// The scheduler lacks a feature that the load requires, or refuses a setting.
@@ -376,8 +388,8 @@ impl Prepared {
         }
     }
 
-    /// Number of runs of the workload under each scheduler: [`Plan::repeat`]. Repetitions of a
-    /// benchmark are part of its [`sweep`](Prepared::sweep).
+    /// Returns the number of runs of the workload under each scheduler: [`Plan::repeat`].
+    /// Repetitions of a benchmark are part of its [`sweep`](Prepared::sweep).
     pub fn repetitions(&self) -> u64 {
         match &self.load {
             CheckedLoad::Workload(_) => self.plan.repeat,
@@ -385,14 +397,14 @@ impl Prepared {
         }
     }
 
-    /// Seed of a repetition, counted from 0. `None`: simultaneous events happen in the golden
-    /// order.
+    /// Returns the seed of a repetition, counted from 0. `None`: simultaneous events happen in the
+    /// golden order.
     pub fn seed(&self, repetition: u64) -> Option<u64> {
         self.plan.first_seed().map(|seed| seed.wrapping_add(repetition))
     }
 
-    /// A session of one of the [`repetitions`](Prepared::repetitions). The number, counted from 0,
-    /// is added to the first seed. Slices are recorded in the first repetition only.
+    /// Returns a session of one of the [`repetitions`](Prepared::repetitions). The number, counted
+    /// from 0, is added to the first seed. Slices are recorded in the first repetition only.
     ///
     /// # Errors
     /// As for [`session`](Prepared::session).
@@ -423,8 +435,8 @@ impl Prepared {
         }
     }
 
-    /// A session of the workload under `scheduler` without a report: only an observer receives the
-    /// events. It is the first repetition.
+    /// Returns a session of the workload under `scheduler` without a report: only an observer
+    /// receives the events. It is the first repetition.
     ///
     /// # Errors
     /// The scheduler refuses a setting, or the load is a benchmark.
@@ -459,7 +471,7 @@ impl Prepared {
         self.schedulers = columns;
     }
 
-    /// The runs as one document.
+    /// Returns the runs as one document.
     pub fn report(&self, runs: Vec<RunReport>) -> Report {
         let longest_ns = runs.iter().map(|run| run.end.at_ns).max().unwrap_or(0);
         let until_ns = match &self.load {

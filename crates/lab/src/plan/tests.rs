@@ -29,7 +29,7 @@ fn hackbench() -> Plan {
     Plan::new(load, vec!["o_1".into()])
 }
 
-/// A plan with every field set.
+/// Returns a plan with every field set.
 fn full() -> Plan {
     let source = |file: &str, text: &str| Source { file: file.into(), text: text.into() };
     let mut plan = workload(&["cfs", "eevdf"]);

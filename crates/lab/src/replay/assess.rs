@@ -55,7 +55,7 @@ impl Figures {
     }
 }
 
-/// Waiting times in these runs, by the tasks that had the CPU.
+/// Returns the waiting times in these runs, by the tasks that had the CPU.
 fn behind(
     runs: &[Outcome],
     group_of: &[Option<usize>],

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-/// File that specifies the groups of the tasks. It has the name of the trace (`desk.groups` for
-/// `desk.xz` or `desk.txt.xz`). Ignoring groups is the largest avoidable error: their weights
-/// determine half of the schedule.
+/// Returns the file that specifies the groups of the tasks. It has the name of the trace
+/// (`desk.groups` for `desk.xz` or `desk.txt.xz`). Ignoring groups is the largest avoidable error:
+/// their weights determine half of the schedule.
 pub fn groups(trace: &Path) -> Option<PathBuf> {
     let mut name = trace.to_path_buf();
     while name.extension().is_some() {
@@ -18,7 +18,8 @@ pub fn groups(trace: &Path) -> Option<PathBuf> {
     None
 }
 
-/// File that `schedlab record` wrote next to the trace: `desk.xz.side.json` for `desk.xz`.
+/// Returns the file that `schedlab record` wrote next to the trace: `desk.xz.side.json` for
+/// `desk.xz`.
 pub fn side(trace: &Path) -> Option<PathBuf> {
     let mut name = trace.as_os_str().to_os_string();
     name.push(".side.json");

@@ -216,12 +216,12 @@ fn keys(workload: &Workload, trace: &Trace, name: &str) -> Vec<String> {
     }
 }
 
-/// Description of a machine of which only the CPUs are known.
+/// Returns the description of a machine of which only the CPUs are known.
 fn described(topology: Topology) -> Description {
     Description {
         name: "recorded".into(),
         about: "the machine on which the trace was recorded".into(),
-        source: "noted beside the trace".into(),
+        source: "noted next to the trace".into(),
         topology,
         hz: None,
         tick_phase_ns: None,
@@ -230,7 +230,7 @@ fn described(topology: Topology) -> Description {
     }
 }
 
-/// Recorded values of a scheduler's tunables that differ from its defaults.
+/// Returns the recorded values of a scheduler's tunables that differ from its defaults.
 fn noted_tunables(side: &Side, known: &[Tunable]) -> Vec<(String, i64)> {
     let noted = |tunable: &Tunable| {
         let &value = side.tunables.get(tunable.name.as_ref())?;
@@ -251,8 +251,8 @@ struct Base {
 }
 
 impl Base {
-    /// The column of `one`. Features that the scheduler lacks (groups, affinity) are removed from
-    /// the workload, with a note.
+    /// Returns the column of `one`. Features that the scheduler lacks (groups, affinity) are
+    /// removed from the workload, with a note.
     fn runner(
         &self,
         one: &Chosen,

@@ -57,7 +57,7 @@ pub(super) fn run_all<O: Observer>(
     broken.map_or(Ok(all), Err)
 }
 
-/// The run with this seed. Seed 0 leaves the workload unchanged.
+/// Returns the run with this seed. Seed 0 leaves the workload unchanged.
 fn run<O: Observer>(
     prepared: &Prepared,
     column: &Runner,
@@ -153,7 +153,7 @@ pub(super) fn stops(prepared: &Prepared, column: &Runner, lead_ns: u64) -> Vec<u
 pub(super) struct Endless(HashSet<String>);
 
 impl Endless {
-    /// The endless tasks of `column`.
+    /// Returns the endless tasks of `column`.
     pub fn of(column: &Runner) -> Endless {
         let programs = column.workload.tasks.iter().filter(|program| program.is_endless());
         Endless(programs.map(|program| program.key.clone()).collect())
@@ -173,7 +173,7 @@ impl Endless {
     }
 }
 
-/// `ns` times 1 + 0.01 (2r - 1), r drawn evenly from 0 to 1; at least 1 ns.
+/// Returns `ns` times 1 + 0.01 (2r - 1), r drawn evenly from 0 to 1; at least 1 ns.
 fn varied(ns: u64, r: f64) -> u64 {
     ((ns as f64 * (1.0 + 0.01 * (2.0 * r - 1.0))).round() as u64).max(1)
 }

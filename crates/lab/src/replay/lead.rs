@@ -35,8 +35,9 @@ pub(super) struct Lead {
 }
 
 impl Lead {
-    /// The lead of a run of `column` with this seed. It is empty if no task was runnable when the
-    /// trace began, and on a machine with another number of CPUs, which did not run before.
+    /// Creates the lead of a run of `column` with this seed. It is empty if no task was runnable
+    /// when the trace began, and on a machine with another number of CPUs, which did not run
+    /// before.
     ///
     /// # Errors
     /// A run broke down.

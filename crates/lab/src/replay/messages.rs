@@ -128,8 +128,8 @@ pub(super) fn add(
     report.hangs = hangs;
 }
 
-/// Tasks that often run ahead of their wakers in any column, as pairs of waker and sleeper. The
-/// most frequent pairs come first, and their number is limited.
+/// Finds the tasks that often run ahead of their wakers in any column, as pairs of waker and
+/// sleeper. The most frequent pairs come first, and their number is limited.
 fn ahead(runs: &[Vec<Outcome>]) -> Vec<(String, String)> {
     let mut worst: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     let first = runs.iter().filter_map(|runs| runs.first());
@@ -164,8 +164,8 @@ fn waits_for_devices(prepared: &Prepared) -> Vec<String> {
     much.map(|(name, _)| name.to_string()).take(NAMED_MAX).collect()
 }
 
-/// Tasks that the trace's end cut and that reach this point earlier in a replay, each with the
-/// earliest time, in the order of CPU time. Small tasks are ignored.
+/// Finds the tasks that the trace's end cut and that reach this point earlier in a replay, each
+/// with the earliest time, in the order of CPU time. Small tasks are ignored.
 fn exhausted(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Vec<(String, u64)> {
     let trace = &prepared.trace;
     let least_ns = trace.busy_ns() / 100;
@@ -184,7 +184,7 @@ fn exhausted(prepared: &Prepared, runs: &[Vec<Outcome>]) -> Vec<(String, u64)> {
     found.into_iter().map(|(_, key, end_ns)| (key, end_ns)).collect()
 }
 
-/// The task that posts a semaphore.
+/// Returns the task that posts a semaphore.
 fn edge_of(prepared: &Prepared, semaphore: u32) -> String {
     let posts = |it: &&schedlab_replay::Program| it.steps.contains(&Step::Post(semaphore));
     match prepared.workload.tasks.iter().find(posts) {

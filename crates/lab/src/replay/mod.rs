@@ -84,7 +84,7 @@ pub struct Replay {
     pub changes: Vec<String>,
     /// Groups of the tasks during the recording, and settings of these groups.
     pub groups: Option<Source>,
-    /// Notes that were recorded beside the trace (`schedlab record`).
+    /// Notes that were recorded next to the trace (`schedlab record`).
     pub side: Option<Source>,
     /// Tasks that are reported. `None`: all except the kernel's.
     pub only: Option<String>,
@@ -130,7 +130,7 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// A replay under the recorded scheduler only.
+    /// Creates a replay under the recorded scheduler only.
     pub fn new(name: impl Into<String>) -> Replay {
         Replay { name: name.into(), ..Replay::default() }
     }
@@ -217,7 +217,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The recording.
+    /// Returns the recording.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
@@ -227,7 +227,7 @@ impl Prepared {
         &self.workload
     }
 
-    /// The recorded work as a workload file. `anonymous`: without the names of tasks.
+    /// Returns the recorded work as a workload file. `anonymous`: without the names of tasks.
     pub fn model(&self, anonymous: bool) -> Model {
         let mut workload = self.workload.without_execs();
         if anonymous {

@@ -24,7 +24,7 @@ const TURNS_RECORDED: usize = 2_000_000;
 /// Maximum number of groups of tasks in the table.
 const GROUPS_MAX: usize = 40;
 
-/// Number of turns kept of each of `columns` columns, including the recording.
+/// Returns the number of turns kept of each of `columns` columns, including the recording.
 fn turns_of_each(columns: usize) -> usize {
     (TURNS_RECORDED / columns.max(1)).min(TURNS_MOST)
 }
@@ -40,7 +40,7 @@ pub struct ReplayPage {
 }
 
 impl Prepared {
-    /// Number of turns of the recorded schedule that a page keeps.
+    /// Returns the number of turns of the recorded schedule that a page keeps.
     pub fn turns_of_each(&self) -> usize {
         turns_of_each(self.setup.columns.len() + 1)
     }
@@ -126,7 +126,7 @@ impl Prepared {
         })?;
         let run = match session.finish() {
             Ok(run) => run,
-            // A run that is stuck is shown, too.
+            // A run that is stuck is also shown.
             Err(Error::Stuck { run, .. }) => *run,
             Err(error) => return Err(error),
         };
@@ -135,7 +135,7 @@ impl Prepared {
 }
 
 impl ReplayPage {
-    /// The page as HTML.
+    /// Returns the page as HTML.
     pub fn html(&self) -> String {
         let seen: Vec<Option<Recording<'_>>> = (self.histories.iter().zip(&self.rules))
             .map(|(history, rules)| {
@@ -156,7 +156,7 @@ impl ReplayPage {
         })
     }
 
-    /// The runs as a report, for charts.
+    /// Returns the runs as a report, for charts.
     pub fn report(&self) -> &Report {
         &self.report
     }

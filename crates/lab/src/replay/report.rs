@@ -176,7 +176,7 @@ impl From<Band> for Cell {
 }
 
 impl Cell {
-    /// The figure as a band.
+    /// Returns the figure as a band.
     pub fn band(&self) -> Band {
         Band { median: self.median, least: self.least, greatest: self.greatest }
     }

@@ -22,7 +22,7 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    /// The workload and its machine. `vary` changes the length of each piece of work.
+    /// Returns the workload and its machine. `vary` changes the length of each piece of work.
     pub fn experiment(&self, vary: impl FnMut(u64) -> u64) -> Result<Experiment, Error> {
         let model = self.workload.model("trace", vary);
         let experiment = Experiment::new(model, &self.groups, self.config.cpus)?;

@@ -52,7 +52,7 @@ pub enum Change {
 }
 
 impl fmt::Display for Shown {
-    /// With band, unit and change: `4466.2 [4258.5 – 4729.3] ms -3 %`.
+    /// Writes the value with band, unit and change: `4466.2 [4258.5 – 4729.3] ms -3 %`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.middle)?;
         if let Some((least, most)) = &self.band {
@@ -97,7 +97,7 @@ pub fn duration(ns: f64) -> String {
     }
 }
 
-/// A cell, and its difference from `base`, the replay.
+/// Returns a cell, and its difference from `base`, the replay.
 fn shown(cell: &Cell, base: Option<&Cell>, texts: fn(&[f64]) -> Texts) -> Shown {
     let has_band = cell.least != cell.greatest;
     let all = [cell.median, cell.least, cell.greatest];
@@ -164,7 +164,7 @@ const ROWS: [Row; 7] = [
 ];
 
 impl Table {
-    /// The table of `report`, with at most `most` groups.
+    /// Creates the table of `report`, with at most `most` groups.
     pub fn new(report: &ReplayReport, most: usize) -> Table {
         let groups = report.groups.iter().enumerate();
         let blocks: Vec<Block> = groups

@@ -18,7 +18,8 @@ fn letters(text: &str, change: impl FnOnce(&mut Replay)) -> (String, bool) {
     (answer.messages.iter().map(|message| message.code).collect(), answer.hangs)
 }
 
-/// Two tasks on one CPU, of which one sleeps. `flags`: context of the timer's wakeup.
+/// Makes a trace of two tasks on one CPU, of which one sleeps. `flags`: context of the timer's
+/// wakeup.
 fn trace(flags: &str, prio: u32) -> String {
     format!(
         "\
@@ -62,8 +63,9 @@ fn a_run_that_is_stopped_early_is_told() {
     assert!(codes.contains('L') && !hangs, "{codes}");
 }
 
-/// Two CPUs; times in ms. `w` wakes `p` at 1, and continues. `p` computes for 20 ms, and `x` keeps
-/// it from its CPU for 40 ms of that time. Then `p` waits for `w`, which wakes it again at 90.
+/// Makes a trace of two CPUs, with times in ms. `w` wakes `p` at 1, and continues. `p` computes for
+/// 20 ms, and `x` keeps it from its CPU for 40 ms of that time. Then `p` waits for `w`, which wakes
+/// it again at 90.
 fn overtaken() -> String {
     let mut text = String::new();
     let mut line = |cpu: u32, ms: u64, who: (&str, u32), body: String| {

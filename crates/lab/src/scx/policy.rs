@@ -85,7 +85,7 @@ impl Policy {
             Some(preset) => preset.calls(scheduler.image(), target.cpus),
             None => vec![],
         };
-        // A program that the user half or the user calls is not called for the preset, too.
+        // A program that the user half or the user calls is not called for the preset as well.
         let user = scheduler.image().user.clone();
         let is_own = |name: &String| {
             self.calls.iter().any(|(other, _)| other == name)
@@ -102,7 +102,7 @@ impl Policy {
         Ok(scheduler)
     }
 
-    /// The policy as a scheduler, with the class of a release.
+    /// Returns the policy as a scheduler, with the class of a release.
     fn choice(self: Arc<Policy>, version: &'static str) -> Choice {
         let profile = if version == RELEASES[0] { Profile::V6_18 } else { Profile::V7_3 };
         let entry = Entry {
@@ -121,7 +121,7 @@ impl Policy {
             hz_default: HZ,
             hz_range: (100, 1000),
             cpus_max: 512,
-            policies: &schedlab_core::Policy::ALL,
+            policies: schedlab_core::Policy::MAINLINE,
             can: Capabilities { groups: true, quotas: self.quotas, ..Capabilities::BASIC },
             kernel: Some(version),
             build: Build::Loaded(Arc::new(move |config| {
@@ -268,7 +268,8 @@ pub fn expects_of(choice: &Choice) -> Option<&Expects> {
     Some(choice.policy.as_ref()?.expects())
 }
 
-/// Name that users write for a policy with `own` set: `scx:FILE[...]`. `None`: it is not a policy.
+/// Returns the name that users write for a policy with `own` set: `scx:FILE[...]`. `None`: it is
+/// not a policy.
 pub fn spec(choice: &Choice, own: &[Setting]) -> Option<String> {
     let policy = choice.policy.as_ref()?;
     let items: Vec<String> =
@@ -325,7 +326,7 @@ pub fn log_all(log: Option<Log>) {
     *LOG.lock().unwrap_or_else(PoisonError::into_inner) = log;
 }
 
-/// Name of a column's scheduler, with its settings in brackets.
+/// Returns the name of a column's scheduler, with its settings in brackets.
 pub(crate) fn written(choice: &Choice, own: &[Setting]) -> String {
     match spec(choice, own) {
         Some(spec) => spec,

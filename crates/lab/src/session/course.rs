@@ -32,7 +32,7 @@ pub(crate) struct WorkloadCourse {
 
 /// Course of a benchmark.
 pub(crate) struct BenchmarkCourse {
-    /// Parts that end at times of their own, ns, ascending.
+    /// Times at which parts end, ns, ascending.
     deadlines: VecDeque<(u64, PartId)>,
     finish: Box<dyn FnOnce(&End<'_>) -> Findings>,
 }
@@ -59,7 +59,7 @@ impl WorkloadCourse {
 }
 
 impl BenchmarkCourse {
-    /// The course of a benchmark, before its first event.
+    /// Creates the course of a benchmark, before its first event.
     pub fn new(prepared: Prepared, deadlines: Vec<(u64, PartId)>) -> BenchmarkCourse {
         BenchmarkCourse { deadlines: deadlines.into(), finish: prepared.finish }
     }

@@ -114,7 +114,7 @@ pub(super) fn end(mut session: Session<'_>, until_ns: u64) -> Result<Run, Error>
     }
 }
 
-/// The report of `session` as if it ended now. `None`: nothing is measured.
+/// Returns the report of `session` as if it ended now. `None`: nothing is measured.
 pub(super) fn report_so_far(session: &Session<'_>) -> Option<RunReport> {
     let Session { machine, course, choice, config, set, renamed, .. } = session;
     let measures = machine.observer().measures.as_ref()?.settled(machine.now_ns());

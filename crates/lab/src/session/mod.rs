@@ -56,7 +56,7 @@ pub(crate) type Renaming = Box<RenamingFn>;
 pub(crate) type RenamingFn = dyn Fn(&str) -> (String, String);
 
 impl<'o> Session<'o> {
-    /// A session of `machine`, before its first event.
+    /// Creates a session of `machine`, before its first event.
     pub(crate) fn new(
         machine: Simulated<'o>,
         course: Course,
@@ -195,47 +195,47 @@ impl<'o> Session<'o> {
         self.before = self.machine.counts();
     }
 
-    /// Current virtual time, ns. All events before it have happened.
+    /// Returns the current virtual time, ns. All events before it have happened.
     pub fn now_ns(&self) -> u64 {
         self.machine.now_ns()
     }
 
-    /// Time at which the run ends at the latest, ns. `None`: no limit.
+    /// Returns the time at which the run ends at the latest, ns. `None`: no limit.
     pub fn limit_ns(&self) -> Option<u64> {
         Some(self.limit_ns).filter(|&ns| ns < u64::MAX)
     }
 
-    /// Number of events simulated so far, by kind.
+    /// Returns the number of events simulated so far, by kind.
     pub fn counts(&self) -> Counts {
         self.machine.counts()
     }
 
-    /// The scheduler.
+    /// Returns the scheduler.
     pub fn scheduler(&self) -> &dyn Scheduler {
         &**self.machine.scheduler()
     }
 
-    /// The rules by which the scheduler decides.
+    /// Returns the rules by which the scheduler decides.
     pub fn rules(&self) -> Vec<&RuleDoc> {
         self.scheduler().inspect().rules()
     }
 
-    /// The tasks' programs and what they share.
+    /// Returns the tasks' programs and what they share.
     pub fn kernel(&self) -> &Kernel {
         self.machine.workload()
     }
 
-    /// Number of tasks that have been created.
+    /// Returns the number of tasks that have been created.
     pub fn task_count(&self) -> u32 {
         self.machine.task_count() as u32
     }
 
-    /// State of a task.
+    /// Returns the state of a task.
     pub fn task_state(&self, task: TaskId) -> TaskState {
         self.machine.task_state(task)
     }
 
-    /// Scheduling attributes of each task, by number.
+    /// Returns the scheduling attributes of each task, by number.
     pub fn attrs(&self) -> Vec<SchedAttr> {
         (0..self.task_count()).map(|task| self.machine.task_attr(TaskId(task))).collect()
     }
@@ -248,14 +248,14 @@ impl<'o> Session<'o> {
         self.machine.act(action)
     }
 
-    /// The task that `cpu` would run if it rescheduled at `at_ns`, and the grounds of that
+    /// Returns the task that `cpu` would run if it rescheduled at `at_ns`, and the grounds of that
     /// decision. The session cannot advance afterwards: the decision has changed the scheduler's
     /// state.
     pub(crate) fn would_pick(&mut self, cpu: CpuId, at_ns: u64) -> (Option<TaskId>, Vec<Account>) {
         self.machine.would_pick(cpu, at_ns)
     }
 
-    /// The current state of the machine.
+    /// Returns the current state of the machine.
     pub fn snapshot(&self) -> Snapshot {
         let groups: Vec<(GroupId, String)> = match &self.course {
             Course::Workload(course) => {
@@ -267,8 +267,8 @@ impl<'o> Session<'o> {
         Snapshot::of(&self.machine, groups)
     }
 
-    /// The report as if the run ended now, without the recording of slices. `None`: nothing is
-    /// measured.
+    /// Returns the report as if the run ended now, without the recording of slices. `None`: nothing
+    /// is measured.
     pub fn report(&self) -> Option<RunReport> {
         end::report_so_far(self)
     }

@@ -25,7 +25,7 @@ pub struct Observers<'o> {
 }
 
 impl<'o> Observers<'o> {
-    /// `observer` alone, without measures.
+    /// Returns `observer` alone, without measures.
     pub fn attached(observer: impl Observer + 'o) -> Observers<'o> {
         Observers { attached: Some(Box::new(observer)), ..Observers::default() }
     }
@@ -107,7 +107,7 @@ impl Measures {
             || self.spans.as_ref().is_some_and(SpanRecorder::is_over)
     }
 
-    /// The recorded slices and spans, if they were recorded in full.
+    /// Returns the recorded slices and spans, if they were recorded in full.
     pub fn take_recording(&mut self) -> (Option<Vec<Slice>>, Option<Vec<Span>>) {
         let is_over = self.is_over();
         let (slices, spans) = (self.slices.take(), self.spans.take());
@@ -117,7 +117,8 @@ impl Measures {
         )
     }
 
-    /// A copy that is settled at `now_ns` as if the run ended then. The recording is left out.
+    /// Returns a copy that is settled at `now_ns` as if the run ended then. The recording is left
+    /// out.
     pub fn settled(&self, now_ns: u64) -> Measures {
         let mut copy = Measures {
             stats: self.stats.clone(),

@@ -16,19 +16,19 @@ impl<O> Shared<O> {
         Shared(Rc::new(RefCell::new(observer)))
     }
 
-    /// The observer, to read.
+    /// Returns the observer, to read.
     pub fn borrow(&self) -> Ref<'_, O> {
         self.0.borrow()
     }
 
-    /// The observer, to change.
+    /// Returns the observer, to change.
     pub fn borrow_mut(&self) -> RefMut<'_, O> {
         self.0.borrow_mut()
     }
 }
 
 impl<O> Clone for Shared<O> {
-    /// Another handle on the same observer.
+    /// Returns another handle on the same observer.
     fn clone(&self) -> Shared<O> {
         Shared(Rc::clone(&self.0))
     }

@@ -41,7 +41,7 @@ pub struct TaskView {
 }
 
 impl Snapshot {
-    /// The state of `machine`, which has these groups.
+    /// Returns the state of `machine`, which has these groups.
     pub(super) fn of(machine: &Simulated<'_>, groups: Vec<(GroupId, String)>) -> Snapshot {
         let cpus = (0..machine.cpu_count() as u32).map(|cpu| {
             let mut candidates = vec![];

@@ -72,8 +72,8 @@ struct Run<'a> {
 }
 
 impl Sweep {
-    /// A sweep of `bench` over the values of the parameters in `given` (at least one each), with
-    /// `repeats` seeds from its own seed on. It has no schedulers yet.
+    /// Creates a sweep of `bench` over the values of the parameters in `given` (at least one each),
+    /// with `repeats` seeds from its own seed on. It has no schedulers yet.
     ///
     /// # Errors
     /// There are too many values.
@@ -109,13 +109,14 @@ impl Sweep {
         Ok(Sweep { bench, swept, choices: vec![], seeds, first })
     }
 
-    /// Number of combinations of values. Each is run under all schedulers with all seeds.
+    /// Returns the number of combinations of values. Each is run under all schedulers with all
+    /// seeds.
     fn combinations(&self) -> usize {
         self.swept.iter().map(|(_, values)| values.len()).product()
     }
 
-    /// The values of a combination. The first swept parameter changes last. (A mix has hundreds of
-    /// values, so the combinations are not stored.)
+    /// Returns the values of a combination. The first swept parameter changes last. (A mix has
+    /// hundreds of values, so the combinations are not stored.)
     fn values(&self, combination: usize) -> Values {
         let mut values = self.first.clone();
         let mut rest = combination;
@@ -126,14 +127,14 @@ impl Sweep {
         values
     }
 
-    /// Approximate number of simultaneous tasks in the largest of its runs, if it may be very
-    /// large.
+    /// Returns the approximate number of simultaneous tasks in the largest of its runs, if it may
+    /// be very large.
     pub fn tasks_at_once(&self) -> u64 {
         let tasks = |number| self.bench.benchmark.tasks(&self.values(number));
         (0..self.combinations()).map(tasks).max().unwrap_or(0)
     }
 
-    /// Reason why `choice` cannot run the whole sweep. `None`: it can.
+    /// Returns the reason why `choice` cannot run the whole sweep. `None`: it can.
     pub fn refuses(&self, choice: &Choice) -> Option<String> {
         let with = |values| Bench { values, ..self.bench.clone() };
         let mut asked = vec![];
@@ -165,12 +166,13 @@ impl Sweep {
         Ok(())
     }
 
-    /// Common part of all runs.
+    /// Returns the common part of all runs.
     pub fn bench(&self) -> &Bench {
         &self.bench
     }
 
-    /// The first run: the first of all values, the first seed. No scheduler settings are made.
+    /// Returns the first run: the first of all values, the first seed. No scheduler settings are
+    /// made.
     pub fn first(&self) -> Bench {
         let mut bench = Bench { values: self.values(0), ..self.bench.clone() };
         bench.config.seed = self.seeds.first().copied();
@@ -198,7 +200,7 @@ impl Sweep {
         runs
     }
 
-    /// Number of runs to make: those that `results` lacks.
+    /// Returns the number of runs to make: those that `results` lacks.
     pub fn to_do(&self, results: Option<&Results>) -> usize {
         self.runs()
             .iter()
@@ -294,7 +296,7 @@ impl Sweep {
         session.finish().map(|ran| row(run.seed, ran)).map_err(failed)
     }
 
-    /// Key of a run in a results file, unique among all runs.
+    /// Returns the key of a run in a results file, unique among all runs.
     fn key(&self, run: &Run<'_>) -> String {
         let values = self.values(run.combination);
         let values: Vec<String> =
@@ -304,7 +306,7 @@ impl Sweep {
         format!("{} [{}] seed {} {}", run.choice, tunables.join(" "), run.seed, values.join(" "))
     }
 
-    /// Description of a run in messages.
+    /// Returns the description of a run in messages.
     fn describe(&self, run: &Run<'_>) -> String {
         let mut text = run.choice.to_string();
         let set = self.values(run.combination);
@@ -372,7 +374,7 @@ fn json(value: &Value) -> serde_json::Value {
     }
 }
 
-/// Row of a run that failed.
+/// Returns the row of a run that failed.
 fn failed_row(seed: u64, error: &SweepError) -> BenchRow {
     BenchRow {
         seed,

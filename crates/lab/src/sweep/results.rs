@@ -88,7 +88,7 @@ fn is_cut_header(bytes: &[u8]) -> bool {
     bytes.starts_with(head.as_bytes()) || head.as_bytes().starts_with(bytes)
 }
 
-/// Hash of `bytes` (FNV-1a, 64 bits).
+/// Returns the hash of `bytes` (FNV-1a, 64 bits).
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -120,7 +120,7 @@ impl Header {
         }
     }
 
-    /// The first property in which `other` differs, with both values.
+    /// Returns the first property in which `other` differs, with both values.
     fn difference(&self, other: &Header) -> Option<(&'static str, String, String)> {
         let optional =
             |value: Option<u64>| value.map_or("not set".into(), |value| value.to_string());
@@ -229,7 +229,7 @@ impl Results {
         self.finished.contains_key(key)
     }
 
-    /// Result of a finished run.
+    /// Returns the result of a finished run.
     pub(super) fn get(&self, key: &str) -> Option<BenchRow> {
         self.finished.get(key).cloned()
     }

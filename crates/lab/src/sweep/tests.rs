@@ -9,7 +9,8 @@ fn threads(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).expect("the count is not 0")
 }
 
-/// hackbench with 1 and 2 groups and 3 or 5 messages under two schedulers, with 2 seeds: 16 runs.
+/// Returns the hackbench with 1 and 2 groups and 3 or 5 messages under two schedulers, with 2
+/// seeds: 16 runs.
 fn sweep(given: &[(&str, &str)]) -> Sweep {
     let benchmark = schedlab_bench::find("hackbench").expect("the benchmark exists");
     let parameter = |name: &str| -> &'static Parameter {

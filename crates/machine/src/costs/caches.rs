@@ -3,15 +3,15 @@
 //! The model is deliberately simple. Each task has a **footprint**: the memory that it touches
 //! whenever it runs. The part of it that is no longer in a cache when the task gets the CPU is
 //! fetched from the next cache (or memory) at a price per KiB. Nothing else of the memory system is
-//! modelled. A footprint larger than the cache counts only as far as it fits: the rest was never in
-//! the cache and belongs to the program's own cost.
+//! modelled. Of a footprint larger than the cache, only the part that fits counts: the rest was
+//! never in the cache and belongs to the program's own cost.
 //!
-//! What is left in a cache follows from what other tasks have brought in since. A cache keeps an
-//! odometer of the KiB fetched into it. A task remembers the reading from when it last had its
-//! footprint there. If f KiB are the footprint, s the size of the cache and d the distance since,
-//! then `min(f, s - d)` are left. A task that finds everything in place moves no odometer, so tasks
-//! that fit together stay together. A task has such a memory for each level of caches. Once it has
-//! run under another cache of that level, the old one no longer counts.
+//! The part that is left in a cache follows from what other tasks have brought in since. A cache
+//! keeps an odometer of the KiB fetched into it. A task remembers the reading from when it last had
+//! its footprint there. If f KiB are the footprint, s the size of the cache and d the distance
+//! since, then `min(f, s - d)` are left. A task that finds everything in place moves no odometer,
+//! so tasks that fit together stay together. A task keeps such a reading for each level of caches.
+//! Once it has run under another cache of that level, the old one no longer counts.
 
 use schedlab_core::{CpuId, Topology};
 

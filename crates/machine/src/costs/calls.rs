@@ -21,7 +21,7 @@ pub struct CallCosts {
     /// ns.
     pub message_remote_ns: u64,
     /// Time for which a message, written and read, occupies the memory bus of all CPUs, ns. Other
-    /// CPUs wait meanwhile. It is part of the costs of writing and reading, and adds nothing to
+    /// CPUs wait for that time. It is part of the costs of writing and reading, and adds nothing to
     /// them while the bus is free.
     pub message_bus_ns: u64,
     /// A call on a semaphore or a futex that enters the kernel, ns.

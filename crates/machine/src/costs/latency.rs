@@ -1,7 +1,7 @@
 //! Latency of timers: tables of quantiles from which a latency is drawn for each wakeup.
 //!
 //! A wakeup by a timer does not come at its nominal time: the interrupt is late and takes time
-//! itself. The amount varies, and a single number would hide that: a periodic task would then
+//! itself. The amount varies, and a single number would hide that. A periodic task would then
 //! always meet the tick at the same place.
 
 use crate::order::SplitMix64;

@@ -1,6 +1,6 @@
 //! Costs of operations on a modelled machine.
 //!
-//! The idealised machine decides, switches and calls at no cost; golden schedules need that. A
+//! The idealised machine decides, switches and calls at no cost, which golden schedules need. A
 //! modelled machine has a [`CostModel`]: data from a description file, each number with its source.
 //!
 //! * [`kernel`]: the kernel's own operations: picking, waking, ticking, switching, locking.
@@ -154,7 +154,7 @@ impl CostModel {
         }
         if let Some(cost) = Cost::find(name) {
             self.kernel[cost] = ps;
-            // A general cost replaces those of single schedulers.
+            // A general cost replaces the costs of single schedulers.
             self.by_scheduler.retain(|special| special.name != name);
             return Ok(());
         }

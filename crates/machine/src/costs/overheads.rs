@@ -94,7 +94,7 @@ impl CpuOverheads {
 /// kinds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Overheads {
-    /// By CPU.
+    /// Overheads by CPU.
     pub cpus: Vec<CpuOverheads>,
     /// Number of inter-processor interrupts.
     pub interrupts: u64,

@@ -5,7 +5,7 @@
 //! it takes time at full power (its exit latency). The length of an idle period is known when it
 //! ends. The CPU is then assumed to have been in the deepest state that the period was long enough
 //! for, as a perfect governor would have chosen. Ticks wake an idle CPU that has them. A package is
-//! awake while any of its CPUs is. Once all of them sleep, it has idle states of its own.
+//! awake while any of its CPUs is. Once all of them sleep, the package has its own idle states.
 
 use schedlab_core::{CpuId, Topology};
 
@@ -204,7 +204,8 @@ mod tests {
         IdleState { name: name.into(), watts, residency_ns, exit_ns }
     }
 
-    /// 10 W busy, 4 W asleep, 1 W deeply asleep; the package draws 20 W or 5 W.
+    /// Returns a power model: a CPU draws 10 W busy, 4 W asleep, 1 W deeply asleep. The package
+    /// draws 20 W or 5 W.
     fn power() -> Power {
         Power {
             base_watts: 100.0,

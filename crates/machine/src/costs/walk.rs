@@ -7,14 +7,13 @@
 //! way: four sets, 32 tasks.
 //!
 //! Stacks lie wherever memory was free, so each task falls into any of these sets with the same
-//! probability. A search visits all tasks in turn, again and again. Of a set with more tasks than
-//! ways it finds none, because each was evicted by those after it (the least recently used line is
-//! evicted). Hence each of n tasks is missed with the probability that at least as many of the n -
-//! 1 others as there are ways fall into its set.
+//! probability. A search visits all tasks in turn, again and again. In a set with more tasks than
+//! ways it finds no task, because each was evicted by those after it (the least recently used line
+//! is evicted). Hence each of n tasks is missed with the probability that at least as many of the n
+//! - 1 others as there are ways fall into its set.
 //!
 //! Not modelled: other data that enters these sets between two searches (it falls into these few
-//! out of thousands), and tasks that another CPU has changed meanwhile.
-//! falls into these few), and tasks that another CPU has changed meanwhile.
+//! out of thousands), and tasks that another CPU has changed in the meantime.
 
 use super::caches::CacheLevel;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// Returns the description in `text` with its numbers replaced by those in `fitted`, each marked as
 /// calibrated on `on` (for example "hackbench of 50 and 200 groups, 1 CPU, 2.6.0"). `file` names it
-/// in errors. Names are those of [`CostModel::set`](crate::costs::CostModel::set).
+/// in errors. The names are the same as in [`CostModel::set`](crate::costs::CostModel::set).
 ///
 /// # Errors
 /// If `text` is no description, or has no place for a name.
@@ -134,8 +134,8 @@ mod tests {
         for name in names {
             costs.set(name, 77.5).unwrap();
         }
-        // In a file, the costs of a release follow those of all releases. A call takes whole
-        // nanoseconds.
+        // In a file, the costs of one release follow the costs that apply to all releases. A call
+        // takes whole nanoseconds.
         costs.by_scheduler.sort_by_key(|special| special.scheduler.contains('@'));
         assert_eq!(machine.costs.unwrap(), costs);
     }

@@ -229,7 +229,7 @@ pub(super) fn read(
             Ok(())
         })?;
     }
-    // The costs of a release take precedence over those of all releases.
+    // The costs of one release take precedence over the costs that apply to all releases.
     model.by_scheduler.sort_by_key(|special| special.scheduler.contains('@'));
     if let Some(calls) = costs.calls {
         let mut set = CallCosts::default();

@@ -7,7 +7,7 @@ fn refuse(text: &str) -> String {
     Description::parse("m.json", text).unwrap_err().to_string()
 }
 
-/// A file with this topology.
+/// Returns a file with this topology.
 fn with_topology(topology: &str) -> String {
     format!(r#"{{"format": 1, "name": "m", "topology": {topology}}}"#)
 }
@@ -113,7 +113,7 @@ fn mistakes_are_told_with_file_place_and_remedy() {
     );
 }
 
-/// A machine with these sections after its topology.
+/// Returns a machine with these sections after its topology.
 fn with_sections(sections: &str) -> String {
     format!(r#"{{"format": 1, "name": "m", "topology": {{"flat": 1}}, {sections}}}"#)
 }
@@ -214,7 +214,7 @@ fn what_one_pentium_was_calibrated_on_the_others_have_by_their_clocks() {
             assert!((other.value * ghz / fitted.value - 1.0).abs() < 0.001, "{name} {key}");
         }
     }
-    // Memory does not get faster with the clock; the contents of a cache do.
+    // Memory does not get faster with the clock. The contents of a cache do.
     let miss = "costs.by_scheduler.o_n.scan_miss";
     for (name, ghz) in [("pentium3-850x2", 0.85), ("pentium3-700x4", 0.7), ("pentium3-700x8", 0.7)]
     {

@@ -72,7 +72,7 @@ pub enum Action {
     },
     /// Freeze a group with all its tasks and descendants: `cgroup.freeze`.
     FreezeGroup(GroupId),
-    /// Thaw a group. It continues unless one of its ancestors is frozen, too.
+    /// Thaw a group. It continues unless one of its ancestors is frozen as well.
     ThawGroup(GroupId),
     /// Set a tunable of the scheduler.
     SetTunable {
@@ -168,7 +168,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         reply.map(drop).map_err(ActionError::Control)
     }
 
-    /// Sets whether stopped and frozen tasks may yet be continued, thawed or killed; the default is
+    /// Sets whether stopped and frozen tasks may yet be continued, thawed or killed. The default is
     /// that they may. If not, a run in which only such tasks are left is
     /// [`Stuck`](crate::RunEnd::Stuck).
     pub fn set_releases_expected(&mut self, expected: bool) {

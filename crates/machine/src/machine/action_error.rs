@@ -1,9 +1,9 @@
-//! Why an action is refused: [`ActionError`].
+//! Reasons why an action is refused: [`ActionError`].
 
 use schedlab_core::{ControlError, CpuId, Errno, GroupId, TaskId};
 use std::fmt;
 
-/// Reason why an action was refused. Nothing has changed.
+/// Reason why an action was refused. A refused action changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ActionError {
@@ -11,7 +11,7 @@ pub enum ActionError {
     NoSuchCpu(CpuId),
     /// The task does not exist yet.
     NoSuchTask(TaskId),
-    /// The group does not exist, is the root, or the machine knows no groups.
+    /// The group does not exist, is the root, or the machine does not support groups.
     NoSuchGroup(GroupId),
     /// The task has ended.
     Ended(TaskId),

@@ -115,7 +115,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Gives `task` other CPUs if those of its group differ.
+    /// Updates the usable CPUs of `task` if its group has changed them.
     fn follow_cpus(&mut self, task: TaskId) -> Result<(), Errno> {
         if !self.groups.has_cpusets() {
             return Ok(());

@@ -1,6 +1,7 @@
 //! Configuration of a machine, states of tasks, and counts of events.
 
 use crate::order::Order;
+use schedlab_core::CpuId;
 
 /// Configuration of a machine.
 #[derive(Clone, Debug)]
@@ -9,22 +10,30 @@ pub struct Config {
     pub cpus: u32,
     /// Ticks per second.
     pub hz: u32,
-    /// Offset of each CPU's ticks from the full 1/HZ seconds, ns. Empty: all CPUs tick together.
+    /// Offset of each CPU's ticks from the multiples of 1/HZ seconds, ns. Empty: all CPUs tick
+    /// together.
     pub tick_offsets_ns: Vec<u64>,
-    /// Time of the first tick, ns, below 1/HZ; `0`: after the first full 1/HZ seconds. The offsets
-    /// in `tick_offsets_ns` are added to it.
+    /// Time of the first tick, ns, less than 1/HZ seconds. `0`: the first tick comes after 1/HZ
+    /// seconds. The offsets in `tick_offsets_ns` are added to it.
     pub tick_phase_ns: u64,
     /// Whether the softirq of a tick (balancing) runs after the other CPUs have rescheduled, as on
-    /// a machine where it takes time. If not, it runs within the tick, as in the golden schedules.
+    /// a machine where the softirq takes time. If not, the softirq runs within the tick, as in the
+    /// golden schedules.
     pub late_softirqs: bool,
     /// Order of simultaneous events.
     pub order: Order,
     /// Whether dead tasks are reaped at once, by their parents or by init. If not, they stay
     /// zombies, as in the golden schedules.
     pub reap: bool,
-    /// Whether an interrupt ends a sleep, as on real machines. If not, it ends in process context,
-    /// as in some golden schedules.
+    /// Whether an interrupt ends a sleep, as on real machines. If not, the sleep ends in process
+    /// context, as in some golden schedules.
     pub wake_from_interrupt: bool,
+    /// The CPU that serves the interrupts by which sleeps end; `None`: each sleep ends on its
+    /// task's last CPU.
+    pub interrupt_cpu: Option<CpuId>,
+    /// Whether a task that another one wakes in the instant in which it blocks is woken only after
+    /// its CPU has switched away from it, as in some golden schedules. If not, it is woken at once.
+    pub resume_after_switch: bool,
 }
 
 impl Config {
@@ -39,6 +48,8 @@ impl Config {
             order: Order::Golden,
             reap: true,
             wake_from_interrupt: true,
+            interrupt_cpu: None,
+            resume_after_switch: false,
         }
     }
 }
@@ -52,7 +63,7 @@ pub enum TaskState {
     Running,
     /// Asleep.
     Interruptible,
-    /// Asleep, waiting for a device or similar.
+    /// Asleep, waiting for a device or the like.
     Uninterruptible,
     /// Stopped by job control.
     Stopped,
@@ -71,7 +82,7 @@ pub enum RunEnd {
     TimeUp,
     /// Every task has ended.
     AllEnded,
-    /// Tasks are left, but none can ever run again: all sleep and no task is left to wake them.
+    /// Some tasks have not ended, but none can run again: all sleep, and nothing can wake them.
     Stuck,
 }
 
@@ -87,7 +98,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the total: the number of events by which speed is measured.
+    /// Returns the total number of events, by which speed is measured.
     pub fn events(&self) -> u64 {
         self.switches + self.wakeups + self.ticks
     }

@@ -1,13 +1,13 @@
-//! Control groups as far as they concern the machine rather than its scheduler: the CPUs of a group
-//! (`cpuset.cpus`) and the freezer.
+//! The parts of control groups that concern the machine rather than its scheduler: the CPUs of a
+//! group (`cpuset.cpus`) and the freezer.
 //!
 //! * A task may use the CPUs that its owner allows, that its **group** has, and that are online. A
-//!   group has those of its own CPUs that its parent has, too. If there are none (or none online),
-//!   it has its parent's. If a task's owner allows none of its group's CPUs, the task uses the
-//!   group's. The owner's setting is remembered and applies again when the group changes, as in
-//!   version 2 of control groups.
+//!   group has the CPUs of its own set that its parent also has. If there are none (or none is
+//!   online), it has its parent's CPUs. If a task's owner allows none of its group's CPUs, the task
+//!   uses the group's. The owner's setting is remembered and applies again when the group changes,
+//!   as in version 2 of control groups.
 //! * A group is **frozen** if it or one of its ancestors was frozen. A task that enters such a
-//!   group stops, and one that leaves it continues.
+//!   group stops, and a task that leaves it continues.
 
 use schedlab_core::{CpuSet, GroupId};
 
@@ -56,7 +56,7 @@ impl Groups {
         if self.rows.iter().all(|row| row.cpus.is_none()) {
             return;
         }
-        // The CPUs that each group would have if all were online; parents come first.
+        // The CPUs that each group would have if all were online. Parents come first.
         let mut effective: Vec<CpuSet> = Vec::with_capacity(self.rows.len());
         for (number, row) in self.rows.iter().enumerate() {
             if number == 0 {

@@ -82,7 +82,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.reschedules();
         self.leaving = None;
         if self.current[cpu.index()].is_some() {
-            // The scheduler does not obey; nothing else can have kept a task there.
+            // The scheduler does not obey. Nothing else can have kept a task there.
             self.set_online(cpu, true);
             self.report_all(cpu);
             let _ = self.scheduler.cpu_online(&mut self.platform, cpu);

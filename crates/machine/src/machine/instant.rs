@@ -19,7 +19,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         Ok(end)
     }
 
-    /// Like [`run`](Machine::run), but the run can be continued: the observer gets no
+    /// Runs like [`run`](Machine::run), but the run can be continued: the observer gets no
     /// [`Event::Finished`] at the end.
     ///
     /// # Errors

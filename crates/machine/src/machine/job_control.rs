@@ -17,7 +17,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             TaskState::New if signal == Signals::KILL => self.kill_unborn(task),
             TaskState::Running => {
                 if let Some(sleep) = self.pending_sleep(task) {
-                    if sleep.reason != BlockReason::Interruptible {
+                    if !matches!(sleep.reason, BlockReason::Interruptible | BlockReason::Futex) {
                         return;
                     }
                     let _ = self.take_sleep(task);
@@ -98,7 +98,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         true
     }
 
-    /// Kills a task that is not born yet.
+    /// Kills a task that has not been born yet.
     fn kill_unborn(&mut self, task: TaskId) {
         self.sleepers.remove(task.0);
         self.alive -= 1;

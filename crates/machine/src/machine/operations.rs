@@ -52,7 +52,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if let Some(attr) = self.tasks[task.index()].unborn.take() {
             self.birth(task, &attr, Parent::External);
         } else {
-            let cpu = self.cpu_near(task);
+            let cpu = self.interrupt_cpu.unwrap_or_else(|| self.cpu_near(task));
             let waker = if self.wake_from_interrupt {
                 Waker::Interrupt { cpu }
             } else {
@@ -138,11 +138,25 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     pub(super) fn wake(&mut self, task: TaskId, waker: Waker) {
         let state = self.tasks[task.index()].state;
         if matches!(state, TaskState::Interruptible | TaskState::Uninterruptible) {
+            if self.resume_after_switch && self.current.contains(&Some(task)) {
+                self.late_wakes.push((task, waker));
+                return;
+            }
             self.make_runnable(task, waker);
         } else if self.costs.is_some() {
             // The task is not asleep yet, and now need not sleep.
             let _ = self.take_sleep(task);
         }
+    }
+
+    /// Wakes `task`, from which its CPU has just switched away, if it was to be woken before that.
+    #[cold]
+    pub(super) fn wake_late(&mut self, task: TaskId) {
+        let Some(found) = self.late_wakes.iter().position(|&(woken, _)| woken == task) else {
+            return;
+        };
+        let (_, waker) = self.late_wakes.remove(found);
+        self.wake(task, waker);
     }
 
     #[inline]
@@ -327,11 +341,15 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.enter_kernel(cpu);
         self.scheduler.block(&mut self.platform, cpu, task, reason);
         self.charge(cpu, Work::Block, cpu);
+        let reason = match reason {
+            BlockReason::Futex => BlockReason::Interruptible,
+            reason => reason,
+        };
         self.observer.on(self.now_ns, Event::Blocked { task, cpu, reason });
         self.apply_requests();
         self.platform.resched(cpu);
         self.tasks[task.index()].state = match reason {
-            BlockReason::Interruptible => TaskState::Interruptible,
+            BlockReason::Interruptible | BlockReason::Futex => TaskState::Interruptible,
             BlockReason::Uninterruptible => TaskState::Uninterruptible,
             BlockReason::Stopped => {
                 self.held += 1;
@@ -453,7 +471,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.observer.on(self.now_ns, Event::Refused { task, request, errno, from_outside });
     }
 
-    /// Whether `task` is unborn, alive or dead, and thus the effect of a change to it.
+    /// Returns whether `task` is unborn, alive or dead, and thus the effect of a change to it.
     fn lifecycle(&mut self, task: TaskId) -> Lifecycle<'_> {
         let task = &mut self.tasks[task.index()];
         match (task.state, task.unborn.as_deref_mut()) {

@@ -54,6 +54,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             if state == Some(TaskState::Zombie) {
                 self.reap_dead(prev.expect("a previous task had a state"));
             }
+            if let Some(prev) = prev
+                && !self.late_wakes.is_empty()
+            {
+                self.wake_late(prev);
+            }
         }
         let Some(task) = next else {
             self.completions.set(cpu.index(), NEVER);

@@ -7,7 +7,7 @@
 //! * A task that **waits for a CPU** stops or dies when it gets one, without using time.
 //! * A task that **sleeps interruptibly** is woken by the signal, to stop or die. When it is
 //!   continued, it returns to the rest of its sleep (the kernel restarts the system call), unless
-//!   that has ended meanwhile.
+//!   the sleep has ended in the meantime.
 //! * A task that **sleeps uninterruptibly** is left alone until its sleep ends.
 //!
 //! A frozen task can be killed, as in version 2 of control groups.

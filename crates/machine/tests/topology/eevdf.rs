@@ -72,7 +72,7 @@ fn hogs_that_are_forked_have_a_core_each() {
 
 #[test]
 fn hogs_that_start_on_threads_of_a_core_part() {
-    // Eight hogs on the eight threads of four cores; the other four cores idle. Active balancing
+    // Eight hogs on the eight threads of four cores. The other four cores idle. Active balancing
     // takes one of each pair.
     for spec in RELEASES {
         let topology = preset("laptop");
@@ -98,7 +98,7 @@ fn a_crowded_node_gives_to_an_idle_one() {
 #[test]
 fn two_tasks_more_in_a_node_are_let_be() {
     for spec in RELEASES {
-        // An eighth of a node's 32 CPUs: up to 4 tasks may run there beside an idle node, if the
+        // An eighth of a node's 32 CPUs: up to 4 tasks may run there next to an idle node, if the
         // imbalance is only two tasks.
         let two = bound_at_first(2, |task| CpuSet::only(CpuId(task)));
         let ran = run(spec, &preset("server-2node"), two, 1000);

@@ -145,7 +145,7 @@ fn two_hogs_on_sibling_threads_stay_there_under_2_6_32() {
 
 #[test]
 fn four_hogs_on_a_core_of_the_laptop_spread_over_cores() {
-    // With two tasks on each of two threads there is work to pull; other cores take it.
+    // With two tasks on each of two threads there is work to pull. Other cores take it.
     let topology = preset("laptop");
     let bound_at_first = |task: u32| {
         let allowed = CpuSet::from_cpus([CpuId(task % 2)]);

@@ -3,29 +3,29 @@
 //! A **burst** is a period in which a task is runnable: from start or wakeup to the next time it
 //! blocks or ends. The lag since the start of the run counts what the fluid machine gives while the
 //! task is runnable on the *real* machine. A task that sleeps and is served promptly is therefore
-//! ahead a little more with every burst, without limit, and the tasks that share the machine with
-//! it are owed ever more. The machine of this file has the same bursts instead, as in the
+//! ahead a little more with every burst, without limit, and ever more time is due to the tasks that
+//! share the machine with it. The machine of this file has the same bursts instead, as in the
 //! literature on fair queueing (generalised processor sharing): each burst begins when it begins on
-//! the real machine, and is served until it has had the same CPU time as there.
+//! the real machine, and is served until it has had the same CPU time as on the real machine.
 //!
 //! ```text
 //!     a burst begins                the task is on the machine; lag = 0 unless it was still on it
 //!     time passes                   lag += (rate - 1 if it runs in reality) x time
 //!     it ends, and lag < 0          the task has been served early: it stays on the
 //!                                   machine until lag = 0 (as Linux 6.12 delays a dequeue)
-//!     it ends, and lag >= 0         it leaves. What it was owed goes to the tasks that stay, in
+//!     it ends, and lag >= 0         it leaves. Its lag goes to the tasks that stay, in
 //!                                   proportion to their rates, as far as they are ahead together
 //! ```
 //!
 //! The last clause: the machine learns the length of a burst only when the burst ends on the real
-//! machine, and serves the task until then. If it has served too much, that was taken from the
-//! other tasks, and they get it back. If a CPU idled while the task waited, no task is ahead by it,
-//! and no task gets anything.
+//! machine, and serves the task until then. If it has served the task too much, it took that time
+//! from the other tasks, and they get it back. If a CPU idled while the task waited, no task is
+//! ahead because of that, and no task gets anything.
 //!
 //! The lag is sampled whenever the task changes from waiting to running or back, and when the burst
-//! or the run ends. (If it changes back in the same nanosecond, nothing has happened.) What tasks
-//! leave behind in a nanosecond is given, at its end, to the tasks on the machine then. A task that
-//! stays leaves in the first nanosecond at which it has been served.
+//! or the run ends. (If it changes back in the same nanosecond, nothing has happened.) The
+//! lags of tasks that leave in a nanosecond are handed on, at its end, to the tasks on the machine
+//! then. A task that stays leaves in the first nanosecond at which it has been served.
 
 use super::fluid::{FluidMachine, Group, SHIFT, to_ns};
 use crate::histogram::Histogram;
@@ -43,11 +43,11 @@ pub(super) struct Bursts {
     stays: Vec<BinaryHeap<Reverse<(i128, u32, u32)>>>,
     /// Time at which the first of them leaves, ns, if the rates are current.
     next_leaves_ns: u64,
-    /// What tasks that left at `left_at_ns` were owed and that was not given away yet, 2^-56 ns.
+    /// Sum of the lags of tasks that left at `left_at_ns`, if not yet handed on, 2^-56 ns.
     left: i128,
     left_at_ns: u64,
     /// Of all tasks on the machine: the sums of [`Row::base`] (2^-56 ns), of CPU time up to the
-    /// last switch (ns), and of the times since which the running ones run (ns), with their number.
+    /// last switch (ns), and of the start times of the running tasks (ns), and their number.
     base_sum: i128,
     cpu_sum_ns: u64,
     since_sum_ns: i128,
@@ -247,7 +247,7 @@ impl Bursts {
         served + self.base_sum - (cpu << SHIFT)
     }
 
-    /// Gives what tasks have left behind to the tasks on the machine.
+    /// Hands the lags of tasks that have left on to the tasks on the machine.
     fn hand_on(&mut self) {
         let left = std::mem::take(&mut self.left);
         if self.machine.active == 0 {
@@ -396,7 +396,7 @@ impl Bursts {
         self.machine.change_cpus(comes);
     }
 
-    /// `task` gets a CPU.
+    /// Records that `task` gets a CPU.
     pub fn take_cpu(&mut self, now_ns: u64, task: TaskId) {
         self.look(now_ns, task);
         let row = &mut self.tasks[task];
@@ -409,7 +409,7 @@ impl Bursts {
         }
     }
 
-    /// `task` leaves its CPU.
+    /// Records that `task` leaves its CPU.
     pub fn leave_cpu(&mut self, now_ns: u64, task: TaskId) {
         self.catch_up(now_ns);
         self.pause_running(now_ns, task);

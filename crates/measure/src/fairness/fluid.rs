@@ -235,7 +235,7 @@ impl FluidMachine {
         self.stale = true;
     }
 
-    /// A task outside the fluid machine gets a CPU, or leaves it.
+    /// Records that a task outside the fluid machine gets a CPU, or leaves it.
     pub fn take_cpu(&mut self, takes: bool) {
         self.taken = if takes { self.taken + 1 } else { self.taken - 1 };
         self.stale = true;

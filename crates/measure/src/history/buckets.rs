@@ -5,11 +5,10 @@ use schedlab_core::{GroupId, TaskId};
 /// Maximum number of periods. Any run of 512 ns or more has at least half as many.
 pub const BUCKETS: usize = 512;
 
-/// Number of tasks with rows of their own; all later tasks share one more row.
+/// Number of tasks with their own rows. All later tasks share one more row.
 pub const TASK_ROWS: usize = 1024;
 
-/// Number of groups with rows of their own, including the root; all later groups share one more
-/// row.
+/// Number of groups with their own rows, including the root. All later groups share one more row.
 pub const GROUP_ROWS: usize = 128;
 
 /// Sums for each of up to [`BUCKETS`] periods of equal length. The length is a power of two ns:

@@ -1,5 +1,5 @@
 //! A run prepared for display: which task had which CPU, how each interval came about and how it
-//! ended, and sums over some hundred equal periods. Made by [`Recorder`], in bounded memory.
+//! ended, and sums over some hundred equal periods. [`Recorder`] makes it in bounded memory.
 //!
 //! * [`RunInterval`]: a slice with its wait, its waker and its rules. If there are more intervals
 //!   than room, short neighbours are merged ([`RunIntervals`]).

@@ -425,8 +425,8 @@ mod tests {
         assert_eq!((history.cpus, history.end_ns), (2, 80));
     }
 
-    /// One CPU, two equal tasks: the waiting task is owed half of the time that passes, although it
-    /// has no switch of its own.
+    /// One CPU, two equal tasks: the waiting task is owed half the time that passes, although it
+    /// does not switch itself.
     #[test]
     fn who_waits_is_owed_more_and_more() {
         let weights = crate::fairness::Weights::new(&[1024; 40], 3);

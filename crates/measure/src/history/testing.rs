@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// Plays `turns` into `recorder`: the length of each turn, ns, and its task or, if that is not
 /// runnable, the next higher runnable one. A turn goes to the CPU, of `cpus`, that is done first.
-/// Every third turn ends with its task asleep; the task is woken when a CPU switches.
+/// Every third turn ends with its task asleep. The task is woken when a CPU switches.
 pub fn play(mut recorder: Recorder, cpus: u32, tasks: u32, turns: &[(u64, u32)]) -> History {
     let mut running: Vec<(u64, Option<TaskId>)> = vec![(0, None); cpus as usize];
     let mut ready = vec![true; tasks as usize];

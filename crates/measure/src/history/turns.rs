@@ -20,7 +20,7 @@ impl IntervalEnd {
     pub fn code(self) -> u8 {
         match self {
             IntervalEnd::Runnable => 0,
-            IntervalEnd::Blocked(BlockReason::Interruptible) => 1,
+            IntervalEnd::Blocked(BlockReason::Interruptible | BlockReason::Futex) => 1,
             IntervalEnd::Blocked(BlockReason::Uninterruptible) => 2,
             IntervalEnd::Blocked(BlockReason::Stopped) => 3,
             IntervalEnd::Blocked(BlockReason::Dead) => 4,
@@ -44,7 +44,7 @@ pub struct RunInterval {
     pub busy_ns: u64,
     /// Time that `task` had at least. Equals the whole for a single interval.
     pub task_ns: u64,
-    /// Number of merged intervals. If it exceeds 1, the fields below are those of the first.
+    /// Number of merged intervals. If it exceeds 1, the fields below describe the first.
     pub count: u32,
     /// Time that the task had been runnable before it.
     pub wait_ns: u64,

@@ -30,7 +30,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// A parameter that may change from its `start` by up to `factor` in either direction.
+    /// Returns a parameter that may change from its `start` by up to `factor` in either direction.
     pub fn within(name: &str, start: f64, factor: f64) -> Parameter {
         Parameter { name: name.into(), start, least: start / factor, most: start * factor }
     }
@@ -223,8 +223,8 @@ fn corrected(
     jacobian
 }
 
-/// The step to the minimum of the linear model, limited by `damping`: solves (J'J +
-/// damping (diag J'J + 1e-9)) step = -J'off. `jacobian` has a column for each parameter.
+/// Returns the step to the minimum of the linear model, limited by `damping`: solves (J'J + damping
+/// (diag J'J + 1e-9)) step = -J'off. `jacobian` has a column for each parameter.
 fn damped_step(jacobian: &[Vec<f64>], off: &[f64], damping: f64) -> Vec<f64> {
     let count = jacobian.len();
     let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
@@ -270,7 +270,7 @@ mod tests {
             .collect())
     }
 
-    /// The time for a message by number of groups under 2.4 and 2.6: a line and a constant.
+    /// Returns the time for a message by number of groups under 2.4 and 2.6: a line and a constant.
     fn line(values: &[f64]) -> [f64; 4] {
         [50.0, 100.0, 150.0, 200.0].map(|groups| values[0] + values[1] * groups)
     }

@@ -258,7 +258,7 @@ impl Calibration {
         }
     }
 
-    /// The simulated values of `points` with these values of the parameters.
+    /// Returns the simulated values of `points` with these values of the parameters.
     fn simulate(
         &self,
         points: &[Point],
@@ -312,8 +312,8 @@ impl Key {
     }
 }
 
-/// Results of earlier simulations. Equal costs give equal results, and those of 2.6 do not depend
-/// on the cost of a scan step in 2.4.
+/// Results of earlier simulations. Equal costs give equal results, and the results for 2.6 do not
+/// depend on the cost of a scan step in 2.4.
 #[derive(Default)]
 struct SimulationCache(Vec<(Key, f64)>);
 
@@ -323,7 +323,7 @@ impl SimulationCache {
     }
 }
 
-/// The relative error of ratios: the root of the mean square of their logarithms.
+/// Returns the relative error of ratios: the root of the mean square of their logarithms.
 pub fn off(ratios: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = ratios.len().max(1) as f64;
     let squares: f64 = ratios.map(|ratio| libm::log(ratio) * libm::log(ratio)).sum();

@@ -30,7 +30,7 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// The points that `measurement` describes, one for each combination of its values.
+    /// Returns the points that `measurement` describes, one for each combination of its values.
     pub fn all(measurement: &Measurement, machine: &Description) -> Result<Vec<Point>, Error> {
         axes::check(&measurement.axes)?;
         combinations(&measurement.axes)
@@ -119,7 +119,7 @@ impl Point {
         })
     }
 
-    /// The benchmark, its figure, and the conditions of the run: see `probe`.
+    /// Returns the benchmark, its figure, and the conditions of the run: see `probe`.
     pub fn figure(&self) -> (&'static str, &str, Choice) {
         (self.bench.benchmark.name(), &self.figure, self.choice.clone())
     }

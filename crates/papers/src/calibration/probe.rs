@@ -28,8 +28,8 @@ pub(super) fn check_figure(
     Err(Error::new(format!("there is no figure \"{figure}\"; the figures are {}", one.join(", "))))
 }
 
-/// The figures of a run in which every number is `more` above the smallest; none if the run does
-/// not end.
+/// Returns the figures of a run in which every number is `more` above the smallest; none if the run
+/// does not end.
 fn figures(benchmark: &'static dyn Benchmark, choice: &Choice, more: u64) -> Option<Vec<String>> {
     let mut values = Values::defaults(benchmark.parameters());
     for parameter in benchmark.parameters() {

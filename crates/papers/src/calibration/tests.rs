@@ -36,7 +36,8 @@ fn run(text: &str, threads: usize) -> Result<Calibrated, Error> {
     Calibration::read("m.toml", text)?.run("m.toml", threads, |_| ())
 }
 
-/// A calibration file whose measurements are simulated with these costs of a message on each side.
+/// Returns a calibration file whose measurements are simulated with these costs of a message on
+/// each side.
 fn measured_with(ns: f64) -> String {
     let start = MESSAGES.replace("start = 1700", &format!("start = {ns}"));
     let calibration = Calibration::read("m.toml", &start).expect("the text is well formed");

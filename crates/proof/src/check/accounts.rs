@@ -22,17 +22,17 @@ struct Cpu {
 }
 
 impl Accounts {
-    /// The accounts of `cpus` CPUs before a run.
+    /// Creates the accounts of `cpus` CPUs before a run.
     pub fn new(cpus: u32) -> Accounts {
         Accounts { cpus: vec![Cpu::default(); cpus as usize], ..Accounts::default() }
     }
 
-    /// CPU time of `task`, ns.
+    /// Returns the CPU time of `task`, ns.
     pub fn task_ns(&self, task: TaskId) -> u64 {
         self.task_ns.get(task.index()).copied().unwrap_or(0)
     }
 
-    /// Total time that CPUs were busy, ns.
+    /// Returns the total time that CPUs were busy, ns.
     pub fn busy_ns(&self) -> u64 {
         self.cpus.iter().map(|cpu| cpu.busy_ns).sum()
     }
@@ -148,7 +148,7 @@ impl<W> RequestedWork<W> {
         RequestedWork { workload, tasks: Vec::new() }
     }
 
-    /// The workload.
+    /// Returns the workload.
     pub fn workload(&self) -> &W {
         &self.workload
     }

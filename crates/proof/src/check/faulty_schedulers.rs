@@ -119,7 +119,7 @@ impl Double {
         self.fault == Fault::IgnoresAffinity || self.tasks[task.index()].allowed.contains(cpu)
     }
 
-    /// Place of the best task for `cpu` in the queue.
+    /// Returns the place of the best task for `cpu` in the queue.
     fn best(&self, cpu: CpuId) -> Option<usize> {
         let mut best: Option<usize> = None;
         for (place, &task) in self.queue.iter().enumerate() {
@@ -340,7 +340,7 @@ pub fn run(ns: u64) -> Op {
     Op::Run { ns }
 }
 
-/// A sleep of `ns` ns (the meaning of `until_ns` in a script).
+/// Returns a sleep of `ns` ns (the meaning of `until_ns` in a script).
 pub fn sleep(ns: u64) -> Op {
     Op::Sleep { until_ns: ns, reason: BlockReason::Interruptible }
 }
@@ -367,7 +367,7 @@ impl Workload for Script {
     }
 }
 
-/// A workload that exercises every rule: hogs, sleepers, pinned tasks, changes of affinity,
+/// Returns a workload that exercises every rule: hogs, sleepers, pinned tasks, changes of affinity,
 /// real-time tasks.
 pub fn busy(realtime: bool) -> Script {
     let mut script = Script::new(40);
@@ -398,7 +398,7 @@ pub fn busy(realtime: bool) -> Script {
     script
 }
 
-/// Equal hogs that exist from the beginning.
+/// Returns equal hogs that exist from the beginning.
 pub fn hogs(count: u32) -> Script {
     (0..count).fold(Script::new(1), |mut script, _| {
         script = script.task(SchedAttr::nice(0), CpuSet::All, &[run(u64::MAX)]);

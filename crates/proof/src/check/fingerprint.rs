@@ -17,7 +17,7 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// The checksum so far.
+    /// Returns the checksum so far.
     pub fn value(self) -> u64 {
         self.0
     }
@@ -43,7 +43,7 @@ impl Fingerprint {
     }
 }
 
-/// A distinct number for each task, and for no task.
+/// Returns a distinct number for each task, and for no task.
 const fn task(task: Option<TaskId>) -> u64 {
     match task {
         None => 0,
@@ -67,7 +67,7 @@ const fn waker(waker: Waker) -> u64 {
 
 const fn reason(reason: BlockReason) -> u64 {
     match reason {
-        BlockReason::Interruptible => 0,
+        BlockReason::Interruptible | BlockReason::Futex => 0,
         BlockReason::Uninterruptible => 1,
         BlockReason::Stopped => 2,
         BlockReason::Dead => 3,

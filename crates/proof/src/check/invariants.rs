@@ -57,12 +57,13 @@ struct ObservedTask {
 }
 
 impl ObservedTask {
-    /// Urgency: deadline tasks come first, then real-time tasks by priority, then all others.
+    /// Returns the urgency: deadline tasks come first, then real-time tasks by priority, then all
+    /// others.
     fn urgency(&self) -> u32 {
         match self.sched.policy {
             Policy::Deadline => 100,
             Policy::Fifo | Policy::RoundRobin => self.sched.rt_priority,
-            Policy::Other | Policy::Batch | Policy::Idle => 0,
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => 0,
         }
     }
 }
@@ -147,12 +148,12 @@ impl<S: Scheduler> Watched<S> {
         }
     }
 
-    /// The first rule that was broken.
+    /// Returns the first rule that was broken.
     pub fn violation(&self) -> Option<&Violation> {
         self.violation.as_ref()
     }
 
-    /// The scheduler.
+    /// Returns the scheduler.
     pub fn scheduler(&self) -> &S {
         &self.scheduler
     }
@@ -188,7 +189,7 @@ impl<S: Scheduler> Watched<S> {
         self.violation.is_none()
     }
 
-    /// Called before each hook: if time has passed, checks the state that the last instant left.
+    /// Checks, before each hook and if time has passed, the state that the last instant left.
     #[inline]
     fn advance(&mut self, now_ns: u64) {
         if now_ns == self.now_ns {
@@ -349,14 +350,16 @@ impl<S: Scheduler> Watched<S> {
         }
     }
 
-    /// The affinity changed, so that promises about the past no longer apply.
+    /// Restarts the waiting time: the affinity changed, so that promises about the past no longer
+    /// apply.
     fn restart_waiting(&mut self, task: TaskId) {
         let now_ns = self.now_ns;
         self.tasks[task.index()].since_ns = now_ns;
     }
 
     fn note_attr(&mut self, attr: &SchedAttr) {
-        self.urgent |= attr.policy.is_realtime() || attr.policy == Policy::Deadline;
+        self.urgent |=
+            attr.policy.is_realtime() || matches!(attr.policy, Policy::Deadline | Policy::Iso);
         self.load.nice_max = self.load.nice_max.max(attr.nice);
         self.load.nice_min = self.load.nice_min.min(attr.nice);
         self.load.tasks = self.load.tasks.max(self.alive);

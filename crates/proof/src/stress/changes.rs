@@ -42,7 +42,7 @@ impl Maker<'_> {
         self.random.below(bound)
     }
 
-    /// A task, or all tasks of a key.
+    /// Returns a task, or all tasks of a key.
     fn task(&mut self) -> String {
         let tasks = &self.world.model.tasks;
         let place = self.random.below(tasks.len() as u64) as usize;
@@ -120,8 +120,8 @@ impl Maker<'_> {
         }
     }
 
-    /// A policy in the syntax of `chrt`. Endless tasks do not become real-time tasks, as they would
-    /// monopolise the CPU.
+    /// Returns a policy in the syntax of `chrt`. Endless tasks do not become real-time tasks, as
+    /// they would monopolise the CPU.
     fn policy(&mut self) -> String {
         let known = |policy| self.choice.release.policies.contains(&policy);
         let urgent = self.world.kind == Kind::Finite;
@@ -130,6 +130,7 @@ impl Maker<'_> {
         for (policy, word) in [
             (Policy::Batch, "batch".to_string()),
             (Policy::Idle, "idle".to_string()),
+            (Policy::Iso, "iso".to_string()),
             (Policy::Fifo, format!("fifo {rt_priority}")),
             (Policy::RoundRobin, format!("rr {rt_priority}")),
         ] {
@@ -140,7 +141,7 @@ impl Maker<'_> {
         words.swap_remove(self.random.below(words.len() as u64) as usize)
     }
 
-    /// A random setting of a group.
+    /// Returns a random setting of a group.
     fn setting(&mut self) -> String {
         let can = self.choice.release.can;
         match self.below(4) {

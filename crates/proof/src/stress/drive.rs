@@ -122,7 +122,7 @@ pub fn check(world: &World, choice: &Choice) -> Checked {
     checked
 }
 
-/// The last events before `at_ns` of a run of the world.
+/// Returns the last events before `at_ns` of a run of the world.
 pub fn recent_events(
     world: &World,
     choice: &Choice,
@@ -198,7 +198,7 @@ where
         .unwrap_or_else(|refused| panic!("refused, although it was accepted before: {refused}"))
 }
 
-/// All operations cost something, a tick most: 3 us; a switch 2 us.
+/// Returns all operations cost something, a tick most: 3 us; a switch 2 us.
 fn dear(world: &World) -> Setup {
     let mut model = CostModel::default();
     for (number, cost) in Cost::ALL.into_iter().enumerate() {
@@ -253,7 +253,7 @@ fn limits(world: &World, choice: &Choice) -> Limits {
         // A promise about waiting applies to tasks of one group that are not stopped, rather than
         // to nested groups.
         waits: world.groups.is_empty() && world.changes.is_empty(),
-        // A CPU that is offline idles, too.
+        // A CPU that is offline also idles.
         idling: !world.limits && world.changes.is_empty(),
         ..Limits::default()
     };
@@ -397,7 +397,7 @@ fn shares_so_far(
     }
 }
 
-/// The command that runs the world, saved as `file`, without any checks.
+/// Returns the command that runs the world, saved as `file`, without any checks.
 pub fn run_command(world: &World, choice: &Choice, file: &str) -> String {
     let World { cpus, hz, .. } = world;
     let mut command = format!("schedlab run {file} --scheduler {choice} --cpus {cpus} --hz {hz}");

@@ -12,7 +12,7 @@ use schedlab_workload::model::{Action, Event, Global, Loops, Model, Properties, 
 use std::borrow::Cow;
 
 impl World {
-    /// The world that `seed` makes for `choice`.
+    /// Returns the world that `seed` makes for `choice`.
     pub fn random(seed: u64, choice: &Choice) -> World {
         let mut random = SplitMix64::new(seed);
         // Neighbouring seeds should have nothing in common.
@@ -173,9 +173,10 @@ impl World {
     }
 }
 
-/// Number of CPUs and of tasks: mostly small, so that many worlds can run, and occasionally large.
-/// For some schedulers the cost of a tick grows with the number of CPUs, and a large world takes as
-/// long as hundreds of small ones. From [`WIDENED_FROM`] on there are fewer large worlds.
+/// Returns the number of CPUs and of tasks: mostly small, so that many worlds can run, and
+/// occasionally large. For some schedulers the cost of a tick grows with the number of CPUs, and a
+/// large world takes as long as hundreds of small ones. From [`WIDENED_FROM`] on there are fewer
+/// large worlds.
 fn size(random: &mut SplitMix64, choice: &Choice, seed: u64) -> (u32, u64) {
     let (of, [small, medium, large]) =
         if seed < WIDENED_FROM { (100, [75, 97, 99]) } else { (1000, [920, 996, 999]) };

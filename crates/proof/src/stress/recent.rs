@@ -18,7 +18,7 @@ impl Recent {
         Recent { lines: VecDeque::with_capacity(most), most }
     }
 
-    /// The events, oldest first.
+    /// Returns the events, oldest first.
     pub fn into_lines(self) -> Vec<String> {
         self.lines.into()
     }
@@ -33,7 +33,7 @@ impl Recent {
     }
 }
 
-/// The name of a task; without a task, `idle`.
+/// Returns the name of a task; without a task, `idle`.
 fn who(task: Option<TaskId>) -> String {
     task.map_or("idle".into(), |task| format!("task {}", task.0))
 }

@@ -23,8 +23,8 @@ const CORES: usize = 3;
 const MOST: [u32; 5] = [8, 4, 4, u32::MAX, 4];
 
 impl Structure {
-    /// A machine of exactly `cpus` CPUs. Each prime factor of the number becomes the number of
-    /// parts of some kind.
+    /// Returns a machine of exactly `cpus` CPUs. Each prime factor of the number becomes the number
+    /// of parts of some kind.
     pub fn random(random: &mut SplitMix64, cpus: u32) -> Structure {
         let mut parts = [1_u32; LEVELS.len()];
         for factor in prime_factors(cpus) {
@@ -47,7 +47,7 @@ impl Structure {
         Structure { text, topology }
     }
 
-    /// A file that describes the machine.
+    /// Returns a file that describes the machine.
     pub fn file(&self, name: &str) -> String {
         format!(
             "{{\n  \"format\": 1,\n  \"name\": \"{name}\",\n  \"about\": \"a random machine\",\n  \
@@ -56,7 +56,7 @@ impl Structure {
         )
     }
 
-    /// The machine, with all costs 0.
+    /// Returns the machine, with all costs 0.
     pub fn description(&self) -> Description {
         Description {
             name: "random".into(),

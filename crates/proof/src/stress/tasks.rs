@@ -69,8 +69,8 @@ impl Maker {
         from[self.random.below(from.len() as u64) as usize].clone()
     }
 
-    /// A time between `min_us` and `max_us`. If the world has round numbers it is mostly round, so
-    /// that it coincides with other times and with ticks.
+    /// Returns a time between `min_us` and `max_us`. If the world has round numbers it is mostly
+    /// round, so that it coincides with other times and with ticks.
     fn time_us(&mut self, min_us: u64, max_us: u64) -> u64 {
         let time_us = min_us + self.random.below(max_us - min_us + 1);
         if self.round && self.random.below(10) < 8 {
@@ -137,7 +137,7 @@ impl Maker {
         if self.chance(60) { 0 } else { self.random.below(40) as i32 - 20 }
     }
 
-    /// A policy and its parameters.
+    /// Returns a policy and its parameters.
     fn policy(&mut self) -> Properties {
         let mut properties = Properties::default();
         let known: Vec<Policy> = self.policies.clone();
@@ -148,7 +148,11 @@ impl Maker {
             30..40 if self.urgent => Policy::Deadline,
             _ => Policy::Other,
         };
-        let policy = if known.contains(&policy) { policy } else { Policy::Other };
+        let policy = match policy {
+            Policy::Other if known.contains(&Policy::Iso) && self.chance(15) => Policy::Iso,
+            policy if known.contains(&policy) => policy,
+            _ => Policy::Other,
+        };
         match policy {
             Policy::Fifo | Policy::RoundRobin => {
                 properties.priority = Some(match self.random.below(3) {
@@ -169,7 +173,7 @@ impl Maker {
                 properties.dl_deadline_us =
                     Some(period_us - self.random.below((period_us - runtime_us) / 2));
             }
-            Policy::Other | Policy::Batch | Policy::Idle => {
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => {
                 let nice = self.nice();
                 properties.priority = (nice != 0).then_some(nice);
             }
@@ -204,8 +208,8 @@ impl Maker {
         properties
     }
 
-    /// Number of repetitions of `run_us` of work and `sleep_us` of sleep that uses up the task's
-    /// budget, with at most two seconds of sleep.
+    /// Returns the number of repetitions of `run_us` of work and `sleep_us` of sleep that uses up
+    /// the task's budget, with at most two seconds of sleep.
     fn rounds(&mut self, run_us: u64, sleep_us: u64) -> u64 {
         let by_work = self.budget_us / run_us.max(1);
         let by_sleep = 2_000_000 / sleep_us.max(1);

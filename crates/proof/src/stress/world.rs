@@ -42,7 +42,7 @@ impl fmt::Display for Kind {
 pub struct World {
     /// Seed of the world.
     pub seed: u64,
-    /// Kind.
+    /// Kind of the world.
     pub kind: Kind,
     /// Number of CPUs.
     pub cpus: u32,
@@ -96,7 +96,7 @@ impl World {
         Timetable::parse("changes", &text).expect("the generator has parsed each line")
     }
 
-    /// The machine and its settings.
+    /// Returns the machine and its settings.
     pub fn config(&self) -> RunConfig {
         let tunable = |(name, value): &(Cow<'static, str>, i64)| (name.to_string(), *value);
         RunConfig {
@@ -107,13 +107,13 @@ impl World {
         }
     }
 
-    /// Topology of the machine.
+    /// Returns the topology of the machine.
     pub fn topology(&self) -> Topology {
         let structure = self.structure.as_ref();
         structure.map_or(Topology::flat(self.cpus), |structure| structure.topology.clone())
     }
 
-    /// The start of the lone hog, ns.
+    /// Returns the start of the lone hog, ns.
     pub fn first_start_ns(&self) -> u64 {
         self.model.tasks.first().map_or(0, |task| task.delay_ns)
     }

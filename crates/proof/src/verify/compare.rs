@@ -77,7 +77,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// The share that agrees; `1.0`: all.
+    /// Returns the share that agrees; `1.0`: all.
     pub fn share(self) -> f64 {
         if self.busy_ns == 0 { 1.0 } else { self.same_ns as f64 / self.busy_ns as f64 }
     }
@@ -90,7 +90,8 @@ impl AddAssign for Agreement {
     }
 }
 
-/// The first difference between `got` and `expected`. Both are sorted by start, then by CPU.
+/// Returns the first difference between `got` and `expected`. Both are sorted by start, then by
+/// CPU.
 pub fn first_difference(expected: &[Slice], got: &[Slice], names: &[String]) -> Option<Difference> {
     let named = |slice: &Slice| NamedSlice {
         slice: *slice,
@@ -108,7 +109,7 @@ pub fn first_difference(expected: &[Slice], got: &[Slice], names: &[String]) -> 
     })
 }
 
-/// Agreement of CPU time between two schedules.
+/// Returns the agreement of CPU time between two schedules.
 pub fn agreement(expected: &[Slice], got: &[Slice]) -> Agreement {
     let (expected, got) = (by_cpu(expected), by_cpu(got));
     let mut agreement = Agreement::default();

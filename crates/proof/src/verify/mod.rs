@@ -47,7 +47,7 @@ impl Summary {
         }
     }
 
-    /// Total over all schedulers.
+    /// Returns the total over all schedulers.
     pub fn total(&self) -> Tally {
         let mut total = Tally::default();
         for tally in self.tallies.values() {

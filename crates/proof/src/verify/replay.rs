@@ -5,7 +5,7 @@ use super::conventions;
 use super::figures::{Figures, ThreadFigures};
 use crate::check::{Limits, Violation, Watched};
 use schedlab_core::topology::CPUS_MAX;
-use schedlab_core::{GroupId, Observer, Policy, SchedAttr, Scheduler, TaskId};
+use schedlab_core::{CpuId, GroupId, Observer, Policy, SchedAttr, Scheduler, TaskId};
 use schedlab_lab::RunConfig;
 use schedlab_lab::assembly::Assembly;
 use schedlab_lab::catch_panic;
@@ -19,7 +19,7 @@ use schedlab_measure::{Slice, SliceRecorder};
 use schedlab_sched::registry;
 use schedlab_workload::golden::{GoldenChange, Place};
 use schedlab_workload::programs::Kernel;
-use schedlab_workload::{Diagnostic, GoldenFile, GroupPlan};
+use schedlab_workload::{Conventions, Diagnostic, GoldenFile, GroupPlan};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -234,8 +234,8 @@ fn replay(file: &GoldenFile, choice: &Choice) -> Result<Replayed, GoldenError> {
     Ok((slices, figures))
 }
 
-/// The first figure of the file, task by task, that differs in the replay. Definitions of switches,
-/// wakeups and migrations differ between schedulers' files, so these are not compared.
+/// Returns the first figure of the file, task by task, that differs in the replay. Definitions of
+/// switches, wakeups and migrations differ between schedulers' files, so these are not compared.
 fn first_figure_that_differs(
     file: &GoldenFile,
     got: &HashMap<TaskId, ThreadFigures>,
@@ -255,8 +255,8 @@ fn first_figure_that_differs(
     })
 }
 
-/// The machine of `file` at its end, with the scheduler inside the value that `wrap` returns.
-/// `reasons`: whether its decisions come with their grounds.
+/// Returns the machine of `file` at its end, with the scheduler inside the value that `wrap`
+/// returns. `reasons`: whether its decisions come with their grounds.
 fn run<'o, S: Scheduler>(
     file: &GoldenFile,
     choice: &Choice,
@@ -275,7 +275,7 @@ fn run<'o, S: Scheduler>(
     let (hz_min, hz_max) = release.hz_range;
     if !(hz_min..=hz_max).contains(&file.hz) {
         let message = format!(
-            "the machine ticks {} times a second; {choice} takes {hz_min} to {hz_max}",
+            "the machine ticks {} times a second; {choice} supports {hz_min} to {hz_max}",
             file.hz
         );
         return Err(file.error_at(Place::Hz, message).into());
@@ -293,15 +293,18 @@ fn run<'o, S: Scheduler>(
         ..Description::flat(file.cpus).expect("a golden machine has 1 to 4096 CPUs")
     });
     let mut wake_from_interrupt = true;
+    let mut interrupt_cpu = None;
     for (name, value) in &file.tunables {
-        // Settings of the machine rather than tunables of the kernel.
+        // Two of them are settings of the machine rather than tunables of the kernel.
         match name.as_str() {
             "in_interrupt" => wake_from_interrupt = *value != 0,
+            "interrupt_cpu" => interrupt_cpu = Some(cpu_of(file, *value)?),
             "sleep_uninterruptible" => conventions.uninterruptible = *value != 0,
+            other if known.ignored.iter().any(|name| name == other) => {}
             _ => config.tunables.push((name.clone(), *value)),
         }
     }
-    // Settings of the machine's build precede all others.
+    // Settings of the machine's build come before all others.
     config.tunables.splice(0..0, file.settings.iter().cloned().chain(known.tunables));
     let groups: Vec<NewGroup<'_>> = file
         .groups
@@ -319,11 +322,24 @@ fn run<'o, S: Scheduler>(
     let mut assembly = Assembly::new(&config, choice).map_err(refuse)?;
     assembly.machine.reap = file.reap;
     assembly.machine.wake_from_interrupt = wake_from_interrupt;
+    assembly.machine.interrupt_cpu = interrupt_cpu;
+    assembly.machine.resume_after_switch = conventions.resume_after_switch;
     assembly.groups = &groups;
     let observers = Observers::attached(observer);
     let mut machine = assembly.build_with(wrap, workload, observers).map_err(refuse)?;
-    drive(file, &group_ids, &mut machine)?;
+    drive(file, conventions, &group_ids, &mut machine)?;
     Ok(machine)
+}
+
+/// Returns the CPU with the number `value`, a setting of the machine.
+fn cpu_of(file: &GoldenFile, value: i64) -> Result<CpuId, GoldenError> {
+    let number = u32::try_from(value).ok().filter(|&number| number < file.cpus);
+    number.map(CpuId).ok_or_else(|| {
+        GoldenError::Refused(format!(
+            "`interrupt_cpu` is {value}, but there are {} CPUs",
+            file.cpus
+        ))
+    })
 }
 
 /// Policies that tasks have at any time.
@@ -337,9 +353,10 @@ fn policies_of(file: &GoldenFile) -> Vec<Policy> {
     policies
 }
 
-/// Runs the machine, with the changes from outside that the file specifies.
+/// Runs the machine, with the external changes that the file specifies.
 fn drive<S: Scheduler, O: Observer>(
     file: &GoldenFile,
+    conventions: Conventions,
     group_ids: &[GroupId],
     machine: &mut Machine<S, Kernel, O>,
 ) -> Result<(), GoldenError> {
@@ -349,7 +366,7 @@ fn drive<S: Scheduler, O: Observer>(
         file.timetable.run(machine, &plan, &[], file.end_ns).map_err(broken)?;
         return Ok(());
     }
-    // Changes after the end do not happen.
+    // Changes at the end or later do not happen.
     for action in file.actions.iter().take_while(|action| action.at_ns < file.end_ns) {
         if machine.run_to(action.at_ns).map_err(broken)? != RunEnd::TimeUp {
             break;
@@ -360,14 +377,22 @@ fn drive<S: Scheduler, O: Observer>(
             let workload = machine.workload();
             let all = (0..machine.task_count() as u32).map(TaskId);
             let Some(found) = all.clone().find(|&task| workload.thread_name(task) == *name) else {
-                // The task is not born yet.
+                // The task has not been born yet.
                 continue;
             };
             task = found;
             attr = machine.task_attr(task);
         }
-        match machine.act(&action.what.action(task, attr, group_ids)) {
-            // A refusal of the kernel has no effect, and neither has a change of an ended task.
+        let what = match action.what {
+            GoldenChange::Policy(task, policy, _)
+                if conventions.chrt_keeps_nice && !policy.is_realtime() =>
+            {
+                &GoldenChange::Policy(task, policy, attr.nice)
+            }
+            ref what => what,
+        };
+        match machine.act(&what.action(task, attr, group_ids)) {
+            // A change that the kernel refuses has no effect, nor has a change to an ended task.
             Ok(()) | Err(ActionError::Refused(_) | ActionError::Ended(_)) => {}
             Err(error) => return Err(GoldenError::Refused(error.to_string())),
         }
@@ -477,7 +502,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_replayed_is_an_error_that_says_why() {
-        let cases: [(Vec<u8>, &str); 10] = [
+        let cases: [(Vec<u8>, &str); 11] = [
             (b"{".to_vec(), "some.json:1"),
             (b"[]".to_vec(), "some.json:1"),
             (b"\xff\xfe".to_vec(), "not text"),
@@ -490,6 +515,7 @@ mod tests {
             (golden(|file| file["machine"]["cpus"] = 2.into()), "has 2 CPUs"),
             (golden(|file| file["machine"]["hz"] = 50.into()), "ticks 50 times"),
             (golden(|file| file["tunables"]["x"] = 1.into()), "no tunables"),
+            (golden(|file| file["tunables"]["interrupt_cpu"] = 1.into()), "there are 1 CPUs"),
             (golden(|file| file["groups"]["/g"]["shares"] = 4.into()), "no task groups"),
         ];
         for (text, part) in cases {

@@ -6,7 +6,7 @@ use schedlab_sched::classes::pelt::Average;
 use serde_json::Value;
 use std::path::Path;
 
-/// The first step at which our averages differ from the kernel's, if any.
+/// Returns the first step at which our averages differ from the kernel's, if any.
 pub fn difference(path: &Path) -> Option<String> {
     let bytes = compressed::read(path, compressed::LIMIT).expect("the file is readable");
     let file: Value = serde_json::from_slice(&bytes).expect("the file is JSON");

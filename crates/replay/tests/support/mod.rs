@@ -70,7 +70,7 @@ impl Line {
         Line(us, format!("{comm}-{pid} [{cpu:03}] d.{flag}2. 1.{us:06}: {body}"))
     }
 
-    /// `sched_switch`.
+    /// Returns a `sched_switch` line.
     pub fn switch(cpu: u32, us: u64, prev: TaskName, state: &str, next: TaskName) -> Line {
         let body = format!(
             "sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state={state} ==> \
@@ -93,7 +93,7 @@ impl Line {
         Line::of(cpu, us, current, flag, body)
     }
 
-    /// `sched_process_fork`.
+    /// Returns a `sched_process_fork` line.
     pub fn fork(cpu: u32, us: u64, parent: TaskName, child: TaskName) -> Line {
         let body = format!(
             "sched_process_fork: comm={} pid={} child_comm={} child_pid={}",
@@ -102,14 +102,14 @@ impl Line {
         Line::of(cpu, us, parent, '.', body)
     }
 
-    /// `sched_process_exec`.
+    /// Returns a `sched_process_exec` line.
     pub fn exec(cpu: u32, us: u64, task: TaskName, file: &str) -> Line {
         let pid = task.1;
         let body = format!("sched_process_exec: filename={file} pid={pid} old_pid={pid}");
         Line::of(cpu, us, task, '.', body)
     }
 
-    /// `sched_process_exit`.
+    /// Returns a `sched_process_exit` line.
     pub fn exit(cpu: u32, us: u64, task: TaskName) -> Line {
         let body = format!("sched_process_exit: comm={} pid={} prio=120", task.0, task.1);
         Line::of(cpu, us, task, '.', body)

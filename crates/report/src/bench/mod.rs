@@ -162,7 +162,7 @@ impl BenchRow {
     }
 }
 
-/// Metrics of [`COMPARED`] that are left out for benchmarks, which have results of their own.
+/// Metrics of [`COMPARED`] that are left out for benchmarks, which have their own results.
 const LEFT_OUT: [&str; 1] = ["throughput"];
 
 /// Returns the metrics of a run, in ns, parts and counts.

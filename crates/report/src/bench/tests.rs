@@ -4,7 +4,7 @@ use super::*;
 use crate::Style;
 use serde_json::json;
 
-/// Sweep of two parameters under two schedulers with two seeds.
+/// Returns the sweep of two parameters under two schedulers with two seeds.
 pub(crate) fn report() -> BenchReport {
     let axis = |name: &str, values: Vec<Value>| Axis {
         name: name.into(),

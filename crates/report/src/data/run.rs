@@ -247,11 +247,11 @@ impl RunReport {
 /// same bucket of the histogram as a percentile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IdleExitFigures {
-    /// At the median, ns.
+    /// Part of latencies at the median, ns.
     pub p50_ns: Option<u64>,
-    /// At the 99th percentile, ns.
+    /// Part of latencies at the 99th percentile, ns.
     pub p99_ns: Option<u64>,
-    /// At the largest, ns.
+    /// Part of the largest latency, ns.
     pub max_ns: Option<u64>,
 }
 

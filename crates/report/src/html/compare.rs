@@ -5,7 +5,7 @@ use super::frame::clean;
 use super::page::Section;
 use maud::{Markup, html};
 
-/// Task.
+/// Task with its figures.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Task {
     /// Name.
@@ -16,14 +16,14 @@ pub struct Task {
     pub latencies: Option<Latencies>,
 }
 
-/// Figure.
+/// Figure on both sides.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
     /// Name.
     pub title: &'static str,
-    /// On the real kernel: the median, and the range from minimum to maximum.
+    /// Measured value: the median, and the range from minimum to maximum.
     pub real: (String, String),
-    /// In the simulation.
+    /// Simulated value.
     pub simulated: (String, String),
     /// Difference between the two.
     pub error: String,
@@ -34,9 +34,9 @@ pub struct Row {
 /// Quantiles in ns, the same for both: 50, 95, 99 %.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Latencies {
-    /// On the real kernel.
+    /// Quantiles on the real kernel.
     pub real: [Option<u64>; 3],
-    /// In the simulation.
+    /// Quantiles in the simulation.
     pub simulated: [Option<u64>; 3],
 }
 

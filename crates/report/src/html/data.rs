@@ -161,7 +161,7 @@ fn columns(
 }
 
 fn bucket_count(run: &RunReport, recording: Recording<'_>) -> usize {
-    // Events at the very end are counted, too, if necessary in a stretch of no length.
+    // Events at the very end are also counted, if necessary in a stretch of no length.
     (run.end.at_ns / recording.history.buckets.width_ns() + 1).min(BUCKETS as u64) as usize
 }
 

@@ -121,7 +121,7 @@ fn body(page: &Page<'_>, name: &str) -> Markup {
             }
         }
         footer {
-            p { "Made by schedlab. Times are virtual: those of the simulated machine. "
+            p { "Made by schedlab. Times are virtual, on the clock of the simulated machine. "
                 "Charts by uPlot (MIT)." }
         }
         div #tip role="tooltip" hidden {}

@@ -12,7 +12,7 @@ pub struct Page<'a> {
     pub heading: Option<&'a str>,
     /// Line below the heading. `None`: machine, length, number of schedulers.
     pub what: Option<&'a str>,
-    /// Sections before those of the runs.
+    /// Sections that precede the runs.
     pub before: &'a [Section],
     /// Note about the runs. `None`: no note.
     pub note: Option<&'a str>,

@@ -27,7 +27,7 @@ fn history(cpus: u32, tasks: u32, turns: &[(u64, u32)], most: usize) -> History 
     play(Recorder::new(cpus, most, None), cpus, tasks, turns)
 }
 
-/// Deterministic pseudo-random numbers.
+/// Returns deterministic pseudo-random numbers.
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -213,7 +213,7 @@ fn what_is_too_much_is_thinned_and_sums_stay_what_they_were() {
     assert_eq!(meta["recorded"]["wait_unit_ns"], 1000);
 }
 
-/// A recorded run above alternatives under other schedulers: runs have names of their own, and
+/// A recorded run above alternatives under other schedulers: runs have their own names, and
 /// sections from elsewhere precede theirs.
 #[test]
 fn runs_have_other_names_where_they_are_given() {

@@ -27,7 +27,7 @@ pub struct Chart {
     pub series: Vec<Series>,
 }
 
-/// Curve.
+/// Curve of a chart.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Series {
     /// Name in the legend.

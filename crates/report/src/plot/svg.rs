@@ -22,7 +22,7 @@ const LEGEND_LINE: f64 = 20.0;
 const LETTER: f64 = 7.0;
 
 const GREY: &str = "#777";
-/// Colours that colour-blind readers can distinguish, too (after Okabe and Ito, of even
+/// Colours that colour-blind readers can also distinguish (after Okabe and Ito, of even
 /// brightness).
 const COLORS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#b8509b", "#c08a00", "#3a9fd6", "#8c564b", "#7f7fdb"];
@@ -227,7 +227,7 @@ fn curve(svg: &mut Svg, place: &Place, number: usize, series: &Series) {
 }
 
 /// Draws the bars of the series with this number out of `of` series. Bars of one name are adjacent;
-/// a fifth of the space separates those of two names.
+/// a fifth of the space separates one name's bars from the next.
 fn bars(svg: &mut Svg, place: &Place, (number, of): (usize, usize), series: &Series) {
     let room = place.x(1.0) - place.x(0.0);
     let width = room * 0.8 / of as f64;

@@ -7,14 +7,14 @@ use crate::format::{percent, wrapped};
 
 /// Maximum number of lanes; with more CPUs, a lane represents several.
 const LANES_MAX: usize = 32;
-/// Maximum number of owners with a letter of their own.
+/// Maximum number of owners with their own letter.
 pub(super) const LETTERS: usize = 26;
 /// Letter of all other owners.
 const OTHERS: char = '*';
 
 /// Assignment of letters to owners.
 struct Letters {
-    /// Owners with a letter of their own, in order.
+    /// Owners with their own letter, in order.
     named: Vec<usize>,
     /// Index of the letter of each owner; owners without one share the last.
     place_of: Vec<usize>,

@@ -2,12 +2,12 @@
 //!
 //! # Niffies (0.404)
 //!
-//! The clocks of several CPUs do not agree exactly, so deadlines are counted on a clock of BFS's
-//! own that never stands still and never jumps. Each *refresh* adds the time that has passed on its
-//! CPU and has not been added by another CPU yet, if that is possible according to jiffies, and
-//! otherwise the least time that is possible. So niffies are close to the real time, but a second
-//! refresh in the same nanosecond adds 1 ns all the same. This matters: tasks that start together
-//! get deadlines in the order of their starts.
+//! The clocks of several CPUs do not agree exactly, so deadlines are counted on BFS's own clock,
+//! which never stands still and never jumps. Each *refresh* adds the time that has passed on its
+//! CPU and has not yet been added by another CPU. If jiffies show that this is impossible, it adds
+//! the least time that is possible. So niffies are close to the real time, but even a second
+//! refresh in the same nanosecond adds 1 ns. This matters: tasks that start together get deadlines
+//! in the order of their starts.
 //!
 //! Each reschedule, each wakeup and start (by the task's last CPU), and each change of nice or
 //! policy refreshes niffies. Ticks do not.
@@ -16,8 +16,8 @@ use super::Bfs;
 use super::releases::{Clock, SliceUnit};
 use schedlab_core::{CpuId, Platform, Policy};
 
-/// `diff` if it lies between the shortest and the longest time that `jiffies` ticks can take, else
-/// the shortest.
+/// Returns `diff` if it lies between the shortest and the longest time that `jiffies` ticks can
+/// take, else the shortest.
 fn clamp(diff: i64, jiffies: u64, tick_ns: u64) -> u64 {
     let least = if jiffies > 1 { (jiffies - 1) * tick_ns } else { 1 };
     let most = (jiffies + 1) * tick_ns;

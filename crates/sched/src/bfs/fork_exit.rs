@@ -5,7 +5,7 @@ use super::{Bfs, rules};
 use schedlab_core::{CpuId, CpuSet, Platform, Policy, Question, TaskId};
 
 impl Bfs {
-    /// The current slice of `task`: the CPU's copy if it runs.
+    /// Returns the current slice of `task`: the CPU's copy if it runs.
     pub(super) fn live_slice(&mut self, task: TaskId) -> &mut i32 {
         let row = &mut self.tasks[task];
         if row.on_cpu { &mut self.cpus[row.cpu.index()].rq_time_slice } else { &mut row.time_slice }
@@ -25,7 +25,7 @@ impl Bfs {
         }
     }
 
-    /// The allowed CPU with the fewest tasks.
+    /// Returns the allowed CPU with the fewest tasks.
     pub(super) fn start_cpu(&self, allowed: &CpuSet) -> CpuId {
         allowed
             .iter(self.cpus.len() as u32)

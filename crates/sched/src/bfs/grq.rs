@@ -82,8 +82,7 @@ pub(super) struct GlobalQueue {
     /// Bit l: level l has tasks.
     bitmap: u128,
     realtime: Vec<List>,
-    /// The levels 101 and 102. (100 is that of `SCHED_ISO`, a policy that the interface does not
-    /// have.)
+    /// The levels 101 and 102. (100 is that of `SCHED_ISO`, a policy that no task has here.)
     timed: [DeadlineList; 2],
     places: TaskTable<Place>,
     qnr: u32,
@@ -111,7 +110,7 @@ impl GlobalQueue {
         }
     }
 
-    /// `qnr`: number of queued tasks.
+    /// `qnr`: returns the number of queued tasks.
     #[inline]
     pub(super) fn qnr(&self) -> u32 {
         self.qnr
@@ -122,7 +121,7 @@ impl GlobalQueue {
         !matches!(self.places[task], Place::NotQueued)
     }
 
-    /// The best level from `from` on that has tasks.
+    /// Returns the best level from `from` on that has tasks.
     #[inline]
     pub(super) fn level_from(&self, from: u8) -> Option<u8> {
         let rest = self.bitmap & (u128::MAX << from);
@@ -180,7 +179,7 @@ impl GlobalQueue {
         }
     }
 
-    /// The link from a queued real-time task to the one behind it.
+    /// Returns the link from a queued real-time task to the one behind it.
     fn next_of(&mut self, link: Link) -> &mut Option<Link> {
         match &mut self.places[link.task()] {
             Place::Realtime { next, .. } => next,
@@ -188,7 +187,7 @@ impl GlobalQueue {
         }
     }
 
-    /// The link from a queued real-time task to the one before it.
+    /// Returns the link from a queued real-time task to the one before it.
     fn prev_of(&mut self, link: Link) -> &mut Option<Link> {
         match &mut self.places[link.task()] {
             Place::Realtime { prev, .. } => prev,
@@ -196,7 +195,7 @@ impl GlobalQueue {
         }
     }
 
-    /// The tasks of a real-time level, from head to tail.
+    /// Returns the tasks of a real-time level, from head to tail.
     fn realtime_tasks(&self, level: u8) -> impl Iterator<Item = TaskId> + '_ {
         let head = self.realtime[usize::from(level)].head;
         core::iter::successors(head, |link| match self.places[link.task()] {
@@ -220,15 +219,15 @@ impl GlobalQueue {
         }
     }
 
-    /// The first task of a real-time level for which `may_run` holds.
+    /// Returns the first task of a real-time level for which `may_run` holds.
     pub(super) fn first(&self, level: u8, may_run: impl Fn(TaskId) -> bool) -> Option<TaskId> {
         self.realtime_tasks(level).find(|&task| may_run(task))
     }
 
-    /// The task of a timed level with the earliest effective deadline, the first in the list among
-    /// equals, and that deadline. But the first task whose effective deadline is before `overdue`
-    /// is taken at once. `effective` adds the cost of a task's distance, at least 0, to its
-    /// deadline. `None`: the task may not run there.
+    /// Returns the task of a timed level with the earliest effective deadline, the first in the
+    /// list among equals, and that deadline. But the first task whose effective deadline is before
+    /// `overdue` is taken at once. `effective` adds the cost of a task's distance, at least 0, to
+    /// its deadline. `None`: the task may not run there.
     pub(super) fn earliest(
         &self,
         level: u8,

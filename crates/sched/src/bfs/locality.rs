@@ -1,10 +1,10 @@
 //! The distances between CPUs.
 //!
 //! BFS has one queue and therefore no domains. The structure of the machine matters only here. A
-//! search for an idle CPU prefers those near the one where the task last ran (both releases), and
-//! 0.316 sees a queued task's deadline later the further away it last ran.
+//! search for an idle CPU prefers CPUs near the one where the task last ran (both releases). In
+//! 0.316, the further away a queued task last ran, the later its deadline counts.
 
-use super::idle_map::IdleMap;
+use crate::ck::idle_map::IdleMap;
 use alloc::vec::Vec;
 use core::ops::Range;
 use schedlab_core::{CpuId, Topology};
@@ -49,8 +49,8 @@ impl Locality {
         self.flat
     }
 
-    /// 0.316 `cpu_locality`: 0 where a cache is shared, 1 in the same node, 3 elsewhere. (3 is the
-    /// maximum; nearer nodes may have had less.)
+    /// 0.316 `cpu_locality`: returns 0 where a cache is shared, 1 in the same node, 3 elsewhere. (3
+    /// is the maximum. Nearer nodes may have had less.)
     #[inline]
     pub(super) fn distance(&self, a: CpuId, b: CpuId) -> i64 {
         if a == b {
@@ -66,15 +66,15 @@ impl Locality {
         }
     }
 
-    /// The longest possible [`distance`](Locality::distance).
+    /// Returns the longest possible [`distance`](Locality::distance).
     pub(super) fn most_distant(&self) -> i64 {
         self.topology.iter().map(|cpu| self.distance(CpuId(0), cpu)).max().unwrap_or(0)
     }
 
-    /// How suitable the idle CPU `to` is for a task that last ran on `from`, the smaller the
-    /// better: the same core, a shared cache, the same package, another one, another node. A thread
-    /// whose core is otherwise busy is worse than any whole core of its node, and better than
-    /// another node. The description leaves open how much worse.
+    /// Returns the suitability of the idle CPU `to` for a task that last ran on `from`, the smaller
+    /// the better: the same core, a shared cache, the same package, another one, another node. A
+    /// thread whose core is otherwise busy is worse than any whole core of its node, and better
+    /// than another node. The description leaves open how much worse.
     pub(super) fn rank(&self, from: CpuId, to: CpuId, idle: &IdleMap) -> u32 {
         const ANOTHER_NODE: u32 = 8;
         const SIBLING_BUSY: u32 = 4;
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use schedlab_core::topology::Place;
 
-    /// Two nodes of two packages, each of two caches of two cores of two threads.
+    /// Returns two nodes of two packages, each of two caches of two cores of two threads.
     fn machine() -> Topology {
         let place =
             |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 8, node: cpu / 16 };

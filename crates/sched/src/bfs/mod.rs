@@ -1,12 +1,12 @@
-//! BFS: one queue for the whole machine, virtual deadlines. Con Kolivas's out-of-tree scheduler,
-//! from 2.6.31 (August 2009) on.
+//! BFS: one queue for the whole machine, and virtual deadlines. This is Con Kolivas's out-of-tree
+//! scheduler, from 2.6.31 (August 2009) on.
 //!
 //! # The algorithm
 //!
-//! There are no runqueues of CPUs, no balancing, no measurement of sleep, no groups. All runnable
-//! tasks that do not hold a CPU are in **one queue** under one lock. A task has a **slice** of
-//! `rr_interval`, the same for every nice level, and a **virtual deadline**, which is set when the
-//! slice is filled:
+//! There are no runqueues of CPUs, no balancing, no measurement of sleep, and no groups. All
+//! runnable tasks that do not hold a CPU are in **one queue** under one lock. A task has a
+//! **slice** of `rr_interval`, the same for every nice level, and a **virtual deadline**, which is
+//! set when the slice is filled:
 //!
 //! ```text
 //! deadline = now + rr_interval * ratio[nice]          # the ratio grows by 10 % a nice level
@@ -14,13 +14,14 @@
 //!
 //! A CPU that needs a task takes the queued one with the **earliest deadline** (of the best level:
 //! real-time priorities come first and are first in, first out; `SCHED_IDLEPRIO` comes last). When
-//! a slice is used up it is refilled, with a new deadline, and the task queues with the others. A
+//! a slice is used up, it is refilled with a new deadline, and the task joins the queue again. A
 //! task that sleeps keeps its deadline and the rest of its slice. When it wakes, its deadline is
 //! old, and therefore early. So it takes an idle CPU if there is one, and otherwise preempts the
-//! running task with the *latest* deadline of the whole machine, if that is later than its own.
+//! running task with the *latest* deadline of the whole machine, if that deadline is later than its
+//! own.
 //!
-//! That is all. No task waits longer than the deadline distance of its nice level plus the slices
-//! of the tasks before it.
+//! No task waits longer than the deadline distance of its nice level plus the slices of the tasks
+//! before it.
 //!
 //! # Cost
 //!
@@ -43,19 +44,17 @@
 //! This file: the pick ([`Scheduler::schedule`], `put_away`, `earliest_deadline_task`). `grq.rs`:
 //! the queue. `preempt.rs`: wakeup preemption and sticky tasks. `clock.rs`: time and charges.
 //! `releases.rs`: slices and deadlines. `rules.rs`: the decision rules, by number. `locality.rs`:
-//! the distances between CPUs. `idle_map.rs`: the set of idle CPUs. `fork_exit.rs`: starts, forks
-//! and exits. `syscalls.rs`: changes of nice and policy.
+//! the distances between CPUs. `fork_exit.rs`: starts, forks and exits. `syscalls.rs`: changes of
+//! nice and policy.
 //!
 //! # Not included
 //!
-//! `SCHED_ISO`: the interface has no such policy, so its allowance limits no task. Frequency
-//! scaling.
+//! `SCHED_ISO` (no task has this policy here, so its allowance limits none) and frequency scaling.
 
 mod audit;
 mod clock;
 mod fork_exit;
 mod grq;
-mod idle_map;
 mod locality;
 mod preempt;
 mod releases;
@@ -66,9 +65,9 @@ mod syscalls;
 mod tests;
 
 use self::grq::{GlobalQueue, IDLE_PRIO, MAX_RT_PRIO, NORMAL_PRIO, PRIO_LIMIT};
-use self::idle_map::IdleMap;
 use self::locality::Locality;
 pub use self::releases::{Affinity, Clock, ENTRY, ForkRule, SliceUnit, Version};
+use crate::ck::idle_map::IdleMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -136,8 +135,8 @@ struct Cpu {
     tasks: u32,
 }
 
-/// The running task as seen by wakeup preemption. Kept in a table of its own, since every wakeup on
-/// a busy machine walks all of it.
+/// The running task as seen by wakeup preemption. It is kept in a separate table, since every
+/// wakeup on a busy machine walks all of it.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     rq_deadline: i64,
@@ -175,17 +174,17 @@ pub struct Bfs {
     jiffies_seen: u64,
 }
 
-/// The level of a policy.
+/// Returns the level of a policy.
 fn prio_of(policy: Policy, rt_priority: u8) -> u8 {
     match policy {
         Policy::Fifo | Policy::RoundRobin => MAX_RT_PRIO - 1 - rt_priority,
         Policy::Idle => IDLE_PRIO,
-        Policy::Other | Policy::Batch | Policy::Deadline => NORMAL_PRIO,
+        Policy::Other | Policy::Batch | Policy::Deadline | Policy::Iso => NORMAL_PRIO,
     }
 }
 
 impl Bfs {
-    /// The scheduler on an idle machine.
+    /// Creates the scheduler on an idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> Bfs {
         let cpus = config.topology.cpus();
         let mut bfs = Bfs {
@@ -221,13 +220,13 @@ impl Bfs {
         }
     }
 
-    /// Distance from now to a full slice's deadline at `nice`.
+    /// Returns the distance from now to a full slice's deadline at `nice`.
     #[inline]
     fn deadline_distance(&self, nice: i8) -> i64 {
         self.distances[(nice + 20) as usize]
     }
 
-    /// The longest possible distance: that of nice 19.
+    /// Returns the longest possible distance: that of nice 19.
     #[inline]
     fn longest_deadline(&self) -> i64 {
         self.distances[39]
@@ -342,7 +341,8 @@ impl Bfs {
         });
     }
 
-    /// The earliest deadline of a level as seen by `cpu`, and the rule by which it is chosen.
+    /// Returns the earliest deadline of a level as seen by `cpu`, and the rule by which it is
+    /// chosen.
     fn earliest_of(&self, platform: &Platform, level: u8, cpu: CpuId) -> Option<(Rule, TaskId)> {
         let overdue =
             if self.version.takes_first_overdue { platform.jiffies() as i64 } else { i64::MIN };
@@ -370,8 +370,8 @@ impl Bfs {
         Some((rule, task))
     }
 
-    /// 0.316: number of jiffies by which the deadline of `task` counts as later on `cpu`, because
-    /// that is not where it last ran.
+    /// 0.316: returns the number of jiffies by which the deadline of `task` counts as later on
+    /// `cpu`, because that is not where it last ran.
     #[inline]
     fn cache_distance(&self, task: TaskId, cpu: CpuId) -> i64 {
         let row = &self.tasks[task];

@@ -39,7 +39,8 @@ impl Bfs {
         idle.is_some()
     }
 
-    /// 0.404: the worst level; among equals the latest deadline; among equals again the lowest CPU.
+    /// 0.404: preempts at the worst level; among equals at the latest deadline; among equals again
+    /// on the lowest CPU.
     fn preempt_latest(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         if row.policy == Policy::Idle {
@@ -83,8 +84,9 @@ impl Bfs {
         });
     }
 
-    /// 0.316: as [`preempt_latest`](Bfs::preempt_latest), but a running task's deadline counts as
-    /// earlier by the cache distance of `task` to that CPU, and its own last CPU wins ties.
+    /// 0.316: does the same as [`preempt_latest`](Bfs::preempt_latest), but a running task's
+    /// deadline counts as earlier by the cache distance of `task` to that CPU, and its own last CPU
+    /// wins ties.
     fn preempt_by_offset(&self, platform: &mut Platform, task: TaskId) {
         let row = &self.tasks[task];
         let mut latest: Option<(CpuId, (u8, i64))> = None;
@@ -144,8 +146,8 @@ impl Bfs {
         }
     }
 
-    /// The idle CPU in `allowed` that is nearest to `cpu`. Among equals the first, counting upwards
-    /// from `from` and around.
+    /// Returns the idle CPU in `allowed` that is nearest to `cpu`. Among equals the first, counting
+    /// upwards from `from` and around.
     fn nearest_idle(&self, cpu: CpuId, from: CpuId, allowed: &CpuSet) -> Option<CpuId> {
         let round = || {
             let upwards = self.idle_map.first_from(from.0, allowed);
@@ -170,7 +172,7 @@ impl Bfs {
         }
     }
 
-    /// The lowest CPU in `allowed`.
+    /// Returns the lowest CPU in `allowed`.
     pub(super) fn first_allowed(&self, allowed: &CpuSet) -> CpuId {
         allowed.first(self.cpus.len() as u32).unwrap_or(CpuId(0))
     }

@@ -2,6 +2,7 @@
 //! the unit in which deadlines are counted.
 
 use super::Bfs;
+use crate::ck::ratios::prio_ratios;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::topology::CPUS_MAX;
@@ -123,18 +124,6 @@ pub struct Version {
     pub dithers: bool,
 }
 
-/// `prio_ratios`: factors of the deadline distance, by nice from -20 to 19; 10 % a level,
-/// truncated.
-const fn prio_ratios(first: i64) -> [i64; 40] {
-    let mut ratios = [first; 40];
-    let mut level = 1;
-    while level < 40 {
-        ratios[level] = ratios[level - 1] * 11 / 10;
-        level += 1;
-    }
-    ratios
-}
-
 /// 0.404: a slice of fewer units than this counts as used up.
 pub(super) const RESCHED_US: i32 = 100;
 
@@ -175,17 +164,17 @@ impl Version {
         dithers: true,
     };
 
-    /// `prio_ratios` at a nice value.
+    /// Returns `prio_ratios` at a nice value.
     pub(super) const fn ratio(&self, nice: i32) -> i64 {
         self.prio_ratios[(nice + 20) as usize]
     }
 
-    /// `rr_interval` at boot, ms.
+    /// Returns `rr_interval` at boot, ms.
     pub(super) const fn rr_interval_at_boot(&self, cpus: u32) -> i64 {
         if self.interval_grows_with_cpus { 6 * (1 + cpus.ilog2() as i64) } else { 6 }
     }
 
-    /// A full slice, in units of the slice.
+    /// Returns a full slice, in units of the slice.
     pub(super) const fn slice(&self, rr_interval_ms: i64) -> i32 {
         match self.unit {
             SliceUnit::Microsecond => (rr_interval_ms * 1000) as i32,
@@ -193,7 +182,7 @@ impl Version {
         }
     }
 
-    /// Distance of the deadline of a full slice: jiffies, at least 1; or ns of niffies.
+    /// Returns the distance of the deadline of a full slice: jiffies, at least 1; or ns of niffies.
     pub(super) fn deadline_distance(&self, nice: i32, rr_interval_ms: i64, hz: u32) -> i64 {
         let weighted = self.ratio(nice) * rr_interval_ms;
         match self.clock {
@@ -203,8 +192,8 @@ impl Version {
         }
     }
 
-    /// 0.316 `task_timeslice`: the cost of a step of cache distance for a task; computed in ms,
-    /// used as jiffies.
+    /// 0.316 `task_timeslice`: returns the cost of a step of cache distance for a task; computed in
+    /// ms, used as jiffies.
     pub(super) const fn task_timeslice(&self, nice: i32, rr_interval_ms: i64) -> i64 {
         rr_interval_ms * self.ratio(nice) / 100
     }

@@ -83,7 +83,7 @@ impl Bfs {
         }
     }
 
-    /// The record of the running task as it would be if its CPU switched away from it now.
+    /// Returns the record of the running task as it would be if its CPU switched away from it now.
     fn as_put_away(&self, cpu: CpuId, curr: TaskId, jiffies: u64) -> Task {
         let mut row = self.tasks[curr].clone();
         row.time_slice = self.cpus[cpu.index()].rq_time_slice;

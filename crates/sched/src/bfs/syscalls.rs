@@ -4,8 +4,8 @@ use super::{Bfs, prio_of};
 use schedlab_core::{Platform, Policy, TaskId};
 
 impl Bfs {
-    /// `set_user_nice`: the deadline moves by the difference of the two levels' distances. The
-    /// CPU's copy of it does not.
+    /// `set_user_nice`: moves the deadline by the difference of the two levels' distances. The
+    /// CPU's copy of the deadline does not move.
     pub(super) fn set_user_nice(&mut self, platform: &mut Platform, task: TaskId, nice: i8) {
         let old = core::mem::replace(&mut self.tasks[task].nice, nice);
         if self.tasks[task].policy.is_realtime() {
@@ -24,7 +24,7 @@ impl Bfs {
         }
     }
 
-    /// `sched_setscheduler`.
+    /// Implements `sched_setscheduler`.
     pub(super) fn set_policy(
         &mut self,
         platform: &mut Platform,

@@ -16,7 +16,7 @@ fn with_policy(policy: Policy, rt_priority: u32) -> SchedAttr {
     SchedAttr { policy, rt_priority, ..SchedAttr::default() }
 }
 
-/// A machine on which ordinary tasks have started at 0, each a process.
+/// Returns a machine on which ordinary tasks have started at 0, each a process.
 fn machine(version: Version, cpus: u32, nices: &[i32]) -> (Bfs, Platform) {
     let config = BuildConfig::flat(cpus, 1000);
     let (mut bfs, mut platform) = (Bfs::new(version, &config), config.platform());
@@ -39,7 +39,7 @@ fn settle(bfs: &mut Bfs, platform: &mut Platform) {
     bfs.audit().unwrap();
 }
 
-/// The tick of all CPUs at `ms`.
+/// Ticks all CPUs at `ms`.
 fn tick(bfs: &mut Bfs, platform: &mut Platform, ms: u64) {
     platform.set_now_ns(ms * MS);
     platform.set_jiffies(ms);
@@ -332,7 +332,7 @@ fn tunables_are_checked() {
 fn an_account_of_a_pick_has_each_queued_deadline() {
     let (mut bfs, mut platform) = machine(Version::V0_404, 1, &[0, 0, 5]);
     platform.ask(true);
-    // The running task's slice ends: it queues with a deadline of its own, behind the others.
+    // The running task's slice ends: it queues with its own deadline, behind the others.
     bfs.cpus[0].rq_time_slice = 0;
     let next = bfs.schedule(&mut platform, CPU0);
     let account = platform.take_accounts().pop().expect("an account was requested");

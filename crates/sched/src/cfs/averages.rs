@@ -17,7 +17,7 @@ pub struct Averages {
 }
 
 impl Averages {
-    /// The task, which has run `ran_ns` in total, goes to sleep.
+    /// Records that the task, which has run `ran_ns` in total, goes to sleep.
     #[inline]
     pub fn sleeps(&mut self, ran_ns: u64, wakeup_granularity_ns: u64) {
         if self.last_wakeup != 0 {
@@ -28,14 +28,15 @@ impl Averages {
         }
     }
 
-    /// The task, which has run `ran_ns` in total, wakes another.
+    /// Records that the task, which has run `ran_ns` in total, wakes another.
     pub fn wakes_other(&mut self, ran_ns: u64) {
         let since = if self.last_wakeup != 0 { self.last_wakeup } else { self.start_runtime };
         update_avg(&mut self.avg_wakeup, ran_ns.wrapping_sub(since));
         self.last_wakeup = ran_ns;
     }
 
-    /// The task is put away after a run of `ran_ns`; `runnable` is false if it has blocked.
+    /// Records that the task is put away after a run of `ran_ns`. `runnable` is false if it has
+    /// blocked.
     #[inline]
     pub fn put(&mut self, ran_ns: u64, runnable: bool, migration_cost_ns: i64) {
         update_avg(&mut self.avg_running, ran_ns);

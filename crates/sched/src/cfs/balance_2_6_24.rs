@@ -29,7 +29,7 @@ struct Queues<'a> {
 }
 
 impl Cfs {
-    /// The domains and loads of 2.6.24.
+    /// Returns the domains and loads of 2.6.24.
     fn early(&mut self) -> &mut Domains {
         self.early.as_mut().expect("the release balances as 2.6.24 did")
     }
@@ -42,7 +42,7 @@ impl Cfs {
         self.early().set_load(cpu, weight, nr_running);
     }
 
-    /// `update_cpu_load`.
+    /// Implements `update_cpu_load`.
     pub(super) fn update_early_cpu_load(&mut self, rqs: &Rqs, cpu: CpuId) {
         self.refresh_early_load(rqs, cpu);
         self.early().update_cpu_load(cpu);
@@ -54,7 +54,7 @@ impl Cfs {
         }
     }
 
-    /// `rebalance_domains`.
+    /// Implements `rebalance_domains`.
     pub(super) fn rebalance_early(
         &mut self,
         rqs: &mut Rqs,
@@ -66,7 +66,7 @@ impl Cfs {
         rebalance(&mut Queues { fair: self, rqs, rt: Some(rt) }, platform, cpu, is_idle);
     }
 
-    /// `idle_balance`.
+    /// Implements `idle_balance`.
     pub(super) fn idle_balance_early(
         &mut self,
         rqs: &mut Rqs,
@@ -124,7 +124,7 @@ impl Cfs {
         chosen
     }
 
-    /// `sched_balance_self`.
+    /// Implements `sched_balance_self`.
     pub(super) fn idlest_early(&mut self, rqs: &Rqs, pid: Pid, cpu: CpuId, walk: Walk) -> CpuId {
         self.refresh_early_loads(rqs);
         let allowed = &rqs.settings[pid.index()].allowed;
@@ -140,7 +140,7 @@ impl Cfs {
         if idle == cpu { (cpu, rule) } else { (idle, rules::WAKE_IDLE) }
     }
 
-    /// The CPU of the waker, or the one where `pid` last ran.
+    /// Returns the CPU of the waker, or the one where `pid` last ran.
     fn affine_cpu_early(&mut self, rqs: &Rqs, pid: Pid, sync: bool) -> (CpuId, Rule) {
         let (this, prev) = (rqs.this_cpu, rqs.cpu_of(pid));
         if this == prev {
@@ -185,8 +185,8 @@ impl Cfs {
 }
 
 impl Queues<'_> {
-    /// The tasks of a class on `cpu`, at most `most`, in the order in which balancing examines
-    /// them: fair tasks by virtual time. The caller returns the list to
+    /// Returns the tasks of a class on `cpu`, at most `most`, in the order in which balancing
+    /// examines them: fair tasks by virtual time. The caller returns the list to
     /// [`Cfs::early_order`](super::Cfs).
     fn movable_order(&mut self, class: ClassId, cpu: CpuId, most: usize) -> Vec<Pid> {
         let mut order = core::mem::take(&mut self.fair.early_order);
@@ -204,7 +204,7 @@ impl Queues<'_> {
     }
 
     /// `balance_tasks`: moves tasks of one class from `from` to `to`. Returns the weight still to
-    /// be moved, and the number of tasks moved; `all_pinned` becomes that of the class.
+    /// be moved, and the number of tasks moved. `all_pinned` becomes that of the class.
     fn balance_tasks(
         &mut self,
         platform: &mut Platform,
@@ -236,7 +236,7 @@ impl Queues<'_> {
         self.fair.early_order = tasks;
     }
 
-    /// `can_migrate_task`.
+    /// Implements `can_migrate_task`.
     fn can_migrate(&self, pid: Pid, from: CpuId, to: CpuId, all_pinned: &mut bool) -> bool {
         if !self.rqs.is_allowed(pid, to) {
             return false;
@@ -247,7 +247,7 @@ impl Queues<'_> {
             && (domains.takes_cache_hot(to) || !self.fair.is_hot_early(self.rqs, pid))
     }
 
-    /// `pull_task`.
+    /// Implements `pull_task`.
     fn pull(&mut self, platform: &mut Platform, why: Rule, pid: Pid, to: CpuId) {
         let Queues { fair, rqs, rt } = self;
         let from = rqs.cpu_of(pid);
@@ -296,7 +296,7 @@ impl Balanced for Queues<'_> {
         self.fair.refresh_early_loads(self.rqs);
     }
 
-    /// Any number of tasks: each class in turn, until the load has moved.
+    /// Moves any number of tasks: from each class in turn, until the load has moved.
     fn move_tasks(
         &mut self,
         platform: &mut Platform,
@@ -337,7 +337,7 @@ impl Balanced for Queues<'_> {
     }
 }
 
-/// The loads and domains of 2.6.24.
+/// Returns the loads and domains of 2.6.24.
 pub(super) fn early_domains(topology: &schedlab_core::Topology, hz: u32) -> Domains {
     Domains::of(load_balance_2_6_22::Version::V2_6_24, topology, hz)
 }
@@ -350,8 +350,9 @@ mod tests {
     use crate::classes::testing::{Bench, Life, MS};
     use schedlab_core::{BuildConfig, CpuSet, Parent, SchedAttr, TaskAttr};
 
-    /// CPU 0 runs one task, and a task of nice -20 (weight 88761) waits there. Returns whether that
-    /// task moves to CPU 1 when `rest` is to be moved and the best priority there is `best_prio`.
+    /// Lets CPU 0 run one task while a task of nice -20 (weight 88761) waits there. Returns whether
+    /// the waiting task moves to CPU 1 when `rest` is to be moved and the best priority there is
+    /// `best_prio`.
     fn moves(rest: i64, best_prio: i16) -> bool {
         let config = BuildConfig::flat(2, 1000);
         let mut m =

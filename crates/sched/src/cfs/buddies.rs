@@ -1,8 +1,8 @@
 //! Buddies: entities that are picked before the leftmost one, if they are not far ahead of it.
 //!
-//! `next` is an entity that was woken, `last` one that was preempted by a wakeup and whose data are
-//! still in the cache. `skip` (3.2) is one that has yielded and is to be passed over. Each queue
-//! has one of each; a task's groups are buddies in the queues above.
+//! `next` is an entity that was woken. `last` is one that was preempted by a wakeup and whose data
+//! are still in the cache. `skip` (3.2) is one that has yielded and is to be passed over. Each
+//! queue has one of each. A task's groups are buddies in the queues above.
 
 use super::Cfs;
 use super::ids::EntityId;

@@ -30,7 +30,7 @@ pub struct CfsRq {
     pub skip: Option<EntityId>,
     /// Number of entities, including the running one.
     pub nr_running: u32,
-    /// Number of tasks here and below; those of throttled queues below are not counted.
+    /// Number of tasks here and below, without the tasks of throttled queues below.
     pub h_nr_running: u32,
     /// Total run time charged here, ns.
     pub exec_clock: u64,
@@ -53,7 +53,7 @@ pub struct CfsRq {
 }
 
 impl CfsRq {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(cpu: CpuId, group: GroupId, entity: Option<EntityId>) -> CfsRq {
         CfsRq {
             load: 0,
@@ -78,7 +78,7 @@ impl CfsRq {
         }
     }
 
-    /// The inverse of the load, kept until the load changes.
+    /// Returns the inverse of the load, kept until the load changes.
     #[inline]
     pub fn load_inverse(&mut self, rule: InverseRule) -> u64 {
         if self.load_inverse == 0 {
@@ -106,7 +106,7 @@ impl CfsRq {
     }
 
     /// `update_min_vruntime`: follows the entity that is furthest behind, and never goes back.
-    /// `curr` is the running entity's virtual time; an entity that has just left the queue, but not
+    /// `curr` is the running entity's virtual time. An entity that has just left the queue, but not
     /// yet the CPU, still counts.
     #[inline]
     pub fn update_min_vruntime(&mut self, curr: Option<Vruntime>) {

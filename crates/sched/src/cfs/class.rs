@@ -44,7 +44,7 @@ impl Class for Cfs {
         true
     }
 
-    /// `yield_task_fair`: almost nothing; since 3.2 the task is skipped once. The task is charged
+    /// `yield_task_fair`: almost nothing. Since 3.2 the task is skipped once. The task is charged
     /// and returns to the place that its virtual time gives it, so it may be picked again at once.
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, _cpu: CpuId, pid: Pid) {
         let e = self.entity_of(pid);
@@ -106,7 +106,7 @@ impl Class for Cfs {
         self.put_prev_task_fair(rqs, platform, pid);
     }
 
-    /// `set_curr_task_fair`.
+    /// Implements `set_curr_task_fair`.
     fn set_curr_task(&mut self, rqs: &mut Rqs, _: &mut Platform, _cpu: CpuId, pid: Pid) {
         let mut level = Some(self.entity_of(pid));
         while let Some(e) = level {
@@ -130,7 +130,7 @@ impl Class for Cfs {
         }
     }
 
-    /// `task_tick_fair`: every level is charged, and the slice is checked.
+    /// `task_tick_fair`: charges every level, and checks the slice.
     #[inline]
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         let by_timer = self.hrtick_replaces_tick(cpu);
@@ -221,6 +221,10 @@ impl Class for Cfs {
 }
 
 impl FairClass for Cfs {
+    fn chooses_cpu_at_first_wakeup(&self) -> bool {
+        self.version.chooses_cpu_at_first_wakeup
+    }
+
     fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, parent: Parent) {
         if self.version.interactive {
             self.interactive.born(pid);
@@ -272,7 +276,7 @@ impl FairClass for Cfs {
         }
     }
 
-    /// The first half of `dequeue_task`.
+    /// Implements the first half of `dequeue_task`.
     #[inline]
     fn task_sleeps(&mut self, rqs: &Rqs, pid: Pid) {
         let Some(e) = self.entity_if_any(pid) else { return };
@@ -290,7 +294,7 @@ impl FairClass for Cfs {
         }
     }
 
-    /// The common part of `put_prev_task`.
+    /// Implements the common part of `put_prev_task`.
     #[inline]
     fn task_put(&mut self, rqs: &Rqs, pid: Pid) {
         let Some(e) = self.entity_if_any(pid) else { return };
@@ -322,7 +326,7 @@ impl FairClass for Cfs {
         self.rebalance_domains(rqs, rt, platform, cpu);
     }
 
-    /// The domains start afresh; releases that do so also scale the tunables again.
+    /// Starts the domains anew. Releases that do so also scale the tunables again.
     fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {
         if self.version.rescales {
             // A CPU that goes offline is still counted.

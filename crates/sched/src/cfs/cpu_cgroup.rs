@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use schedlab_core::{CpuId, Errno, GroupId, GroupStats, Platform, Refused};
 
 impl Cfs {
-    /// `sched_create_group`.
+    /// Implements `sched_create_group`.
     pub(super) fn sched_create_group(
         &mut self,
         parent: GroupId,
@@ -76,8 +76,8 @@ impl Cfs {
         Ok(())
     }
 
-    /// `moved_group_fair`: a task, off its queue, joins another group and is placed there like a
-    /// new task. If its virtual time is later than that of a new task it keeps it, although it
+    /// `moved_group_fair`: moves a task, which is off its queue, to another group and places it
+    /// there like a new task. A virtual time later than that of a new task is kept, although it
     /// comes from another group's clock. If the task is alone on the queue, it then advances that
     /// clock.
     pub(super) fn moved_group_fair(
@@ -100,7 +100,7 @@ impl Cfs {
         Ok(())
     }
 
-    /// `tg_set_cfs_bandwidth`.
+    /// Implements `tg_set_cfs_bandwidth`.
     pub(super) fn tg_set_cfs_bandwidth(
         &mut self,
         rqs: &mut Rqs,
@@ -125,7 +125,7 @@ impl Cfs {
         Ok(())
     }
 
-    /// `cpu.stat`: the CPU usage of a group, and the time for which it was throttled.
+    /// `cpu.stat`: returns the CPU usage of a group, and the time for which it was throttled.
     pub(super) fn cpu_stat(&self, group: GroupId) -> Result<GroupStats, Refused> {
         let Some(row) = self.groups.get(group) else {
             return Err(Errno::NotFound.because("no such group"));

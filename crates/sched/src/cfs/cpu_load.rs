@@ -13,7 +13,7 @@ pub struct CpuLoads {
 }
 
 impl CpuLoads {
-    /// No load, now or earlier.
+    /// Creates loads of 0, now and earlier.
     pub fn new(cpus: u32) -> CpuLoads {
         CpuLoads {
             weighted: alloc::vec![0; cpus as usize],
@@ -21,19 +21,19 @@ impl CpuLoads {
         }
     }
 
-    /// `weighted_cpuload`: the current load of `cpu`.
+    /// `weighted_cpuload`: returns the current load of `cpu`.
     #[inline]
     pub fn weighted_load(&self, cpu: CpuId) -> u64 {
         self.weighted[cpu.index()]
     }
 
-    /// The load of `cpu` has changed.
+    /// Records that the load of `cpu` has changed.
     #[inline]
     pub fn set_weighted_load(&mut self, cpu: CpuId, load: u64) {
         self.weighted[cpu.index()] = load;
     }
 
-    /// `cpu_load[]`: the decaying averages of `cpu`.
+    /// `cpu_load[]`: returns the decaying averages of `cpu`.
     #[inline]
     pub fn means(&self, cpu: CpuId) -> &[u64; 5] {
         &self.means[cpu.index()]
@@ -58,8 +58,9 @@ impl CpuLoads {
         }
     }
 
-    /// `source_load`: a low estimate of the load of a CPU from which tasks would move. `index`: 0
-    /// for the current load alone, else the average that is also used (with feature `LB_BIAS`).
+    /// `source_load`: returns a low estimate of the load of a CPU from which tasks would move.
+    /// `index`: 0 for the current load alone, else the average that is also used (with feature
+    /// `LB_BIAS`).
     #[inline]
     pub fn source_load(&self, cpu: CpuId, index: u8, bias: bool) -> u64 {
         let present = self.weighted[cpu.index()];
@@ -69,7 +70,7 @@ impl CpuLoads {
         present.min(self.means[cpu.index()][index as usize - 1])
     }
 
-    /// `target_load`: a high estimate of the load of a CPU to which tasks would move.
+    /// `target_load`: returns a high estimate of the load of a CPU to which tasks would move.
     #[inline]
     pub fn target_load(&self, cpu: CpuId, index: u8, bias: bool) -> u64 {
         let present = self.weighted[cpu.index()];

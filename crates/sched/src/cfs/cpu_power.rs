@@ -1,7 +1,7 @@
 //! CPU power: the capacity of a group of CPUs for ordinary tasks.
 //!
 //! All CPUs see the same groups, except in a NODE domain: each node has its own copies, and updates
-//! only its own group's. It never learns how much real-time tasks take on other nodes.
+//! only its own group's. A node never learns how much real-time tasks take on other nodes.
 
 use super::lb_env::SCHED_LOAD_SCALE;
 use crate::classes::Rqs;
@@ -22,8 +22,8 @@ pub struct CpuPower {
 }
 
 impl CpuPower {
-    /// The power at boot, when real-time tasks take none of it. The threads of a core share its
-    /// power; a group of several CPUs has the sum of its parts.
+    /// Returns the power at boot, when real-time tasks take none of it. The threads of a core share
+    /// its power. A group of several CPUs has the sum of its parts.
     pub fn at_boot(domains: &Domains, is_online: impl Fn(CpuId) -> bool) -> CpuPower {
         let mut power: Vec<Vec<u64>> = Vec::new();
         for number in 0..domains.levels() {
@@ -53,8 +53,8 @@ impl CpuPower {
         CpuPower { power, at_boot, weak_groups }
     }
 
-    /// The power of a group of CPUs, as of the last update by its first CPU; for another node's
-    /// group, as of boot. `is_own`: the CPU that asks is in the group.
+    /// Returns the power of a group of CPUs, as of the last update by its first CPU; for another
+    /// node's group, as of boot. `is_own`: the CPU that asks is in the group.
     #[inline]
     pub fn of_group(&self, level: usize, group: &[CpuId], is_own: bool) -> u64 {
         let first = group[0].index();
@@ -64,8 +64,8 @@ impl CpuPower {
         }
     }
 
-    /// The power of a single CPU: that of its group in its smallest domain (or at `level`, if it
-    /// has none).
+    /// Returns the power of a single CPU: that of its group in its smallest domain (or at `level`,
+    /// if it has none).
     #[inline]
     pub fn of_cpu(&self, domains: &Domains, level: usize, cpu: CpuId) -> u64 {
         let lowest = domains.of(cpu).next().unwrap_or(level);
@@ -84,7 +84,7 @@ impl CpuPower {
         core::mem::replace(&mut self.weak_groups[level], weak)
     }
 
-    /// `update_group_power`: the power of `cpu`'s group that real-time tasks leave.
+    /// `update_group_power`: computes the power of `cpu`'s group that real-time tasks leave.
     pub fn update_group_power(&mut self, rqs: &mut Rqs, level: usize, cpu: CpuId) {
         let power = match rqs.domains.child(cpu, level) {
             None => update_cpu_power(rqs, level, cpu),
@@ -102,7 +102,7 @@ impl CpuPower {
     }
 }
 
-/// `update_cpu_power`.
+/// Implements `update_cpu_power`.
 fn update_cpu_power(rqs: &mut Rqs, level: usize, cpu: CpuId) -> u64 {
     let domain = rqs.domains.level(level);
     let mut power = SCHED_LOAD_SCALE;
@@ -124,7 +124,7 @@ mod tests {
     use schedlab_core::Topology;
     use schedlab_core::topology::{Level, LevelKind, Place};
 
-    /// A core of two threads has a power of 1178, each thread half of that; a CPU that is offline
+    /// A core of two threads has a power of 1178, each thread half of that. A CPU that is offline
     /// counts fully.
     #[test]
     fn threads_share_what_a_core_is_worth() {

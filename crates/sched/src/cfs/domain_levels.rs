@@ -5,14 +5,14 @@ use crate::classes::domains::{DomainParams, Domains};
 use schedlab_core::Topology;
 use schedlab_core::topology::LevelKind;
 
-/// The domains of 2.6.32.
+/// Returns the domains of 2.6.32.
 pub fn domains(topology: &Topology) -> Domains {
     let params = |kind| domain_params(kind, topology.cpus());
     Domains::by_flags(topology.cpus(), &domain_levels_2_6::levels(topology), false, params)
 }
 
-/// `balance_interval` of a new domain, ms: shorter than that of a domain of nodes ever becomes
-/// later.
+/// Returns `balance_interval` of a new domain, ms. In a domain of nodes it never becomes as short
+/// again.
 pub(super) const fn first_interval_ms(kind: LevelKind) -> u64 {
     match kind {
         LevelKind::AllNodes => 64,
@@ -20,7 +20,7 @@ pub(super) const fn first_interval_ms(kind: LevelKind) -> u64 {
     }
 }
 
-/// The parameters of 2.6.32's domains on a machine of `cpus` CPUs.
+/// Returns the parameters of 2.6.32's domains on a machine of `cpus` CPUs.
 pub fn domain_params(kind: LevelKind, cpus: u32) -> DomainParams {
     let cpu = DomainParams {
         min_interval_ms: 1,

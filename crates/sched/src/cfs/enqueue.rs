@@ -9,7 +9,7 @@ use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform};
 
 impl Cfs {
-    /// `enqueue_task_fair`: `pid` joins its queue, and its groups join theirs
+    /// `enqueue_task_fair`: adds `pid` to its queue, and its groups to theirs
     /// ([`enqueue_hierarchy`](Cfs::enqueue_hierarchy)).
     #[inline]
     pub(super) fn enqueue_task_fair(
@@ -32,7 +32,7 @@ impl Cfs {
         self.hrtick_update(rqs, platform, cpu);
     }
 
-    /// `dequeue_task_fair`: `pid` leaves its queue, and its groups leave theirs
+    /// `dequeue_task_fair`: removes `pid` from its queue, and its groups from theirs
     /// ([`dequeue_hierarchy`](Cfs::dequeue_hierarchy)).
     #[inline]
     pub(super) fn dequeue_task_fair(
@@ -46,7 +46,7 @@ impl Cfs {
         self.hrtick_update(rqs, platform, cpu);
     }
 
-    /// `e`, with `count` tasks in it, joins its queue, and the groups above join theirs unless they
+    /// Adds `e`, with `count` tasks in it, to its queue, and the groups above to theirs unless they
     /// are already queued. The walk upward ends at a throttled queue. `wakeup`: `e` is placed like
     /// a waking sleeper. A group that becomes runnable is always placed so, even if its task is new
     /// or comes from elsewhere.
@@ -80,8 +80,8 @@ impl Cfs {
         rqs.add_nr_running(cpu, count);
     }
 
-    /// `e`, with `count` tasks in it, leaves its queue, and the groups above leave theirs if they
-    /// have nothing else to run.
+    /// Removes `e`, with `count` tasks in it, from its queue, and the groups above from theirs if
+    /// they have nothing else to run.
     #[inline]
     pub(super) fn dequeue_hierarchy(
         &mut self,
@@ -115,7 +115,7 @@ impl Cfs {
         rqs.sub_nr_running(cpu, count);
     }
 
-    /// `enqueue_entity`: `e` joins its queue; if it wakes it is placed first.
+    /// `enqueue_entity`: adds `e` to its queue. If `e` wakes, it is placed first.
     #[inline]
     fn enqueue_entity(
         &mut self,
@@ -149,7 +149,7 @@ impl Cfs {
         }
     }
 
-    /// `dequeue_entity`: `e` leaves its queue. If it runs it stays the queue's `curr`.
+    /// `dequeue_entity`: removes `e` from its queue. If `e` runs, it stays the queue's `curr`.
     #[inline]
     fn dequeue_entity(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId, e: EntityId) {
         self.update_curr(rqs, platform, q);
@@ -178,8 +178,8 @@ impl Cfs {
         }
     }
 
-    /// `reweight_entity`: changes the weight of an entity, whether it is queued or not. If it is, a
-    /// dequeue and an enqueue surround the change, without placement.
+    /// `reweight_entity`: changes the weight of an entity, whether it is queued or not. If it is
+    /// queued, a dequeue and an enqueue surround the change, without placement.
     pub(super) fn reweight_entity(
         &mut self,
         rqs: &mut Rqs,

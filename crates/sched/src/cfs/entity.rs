@@ -54,7 +54,7 @@ pub struct Entity {
 const _: () = assert!(size_of::<Entity>() == 128);
 
 impl Entity {
-    /// A task or a group that has never run.
+    /// Creates a task or a group that has never run.
     pub fn new(
         kind: EntityKind,
         load: LoadWeight,
@@ -80,7 +80,7 @@ impl Entity {
         }
     }
 
-    /// It is picked: its slice begins, at `clock` by its CPU.
+    /// Begins the slice of the picked entity, at `clock` by its CPU.
     #[inline]
     pub(super) fn begin_turn(&mut self, clock: u64) {
         self.exec_start = clock;
@@ -93,7 +93,7 @@ impl Entity {
         matches!(self.kind, EntityKind::Task(_))
     }
 
-    /// `task_of`: the task of this entity.
+    /// `task_of`: returns the task of this entity.
     ///
     /// # Panics
     /// If it is a group.

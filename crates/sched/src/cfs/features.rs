@@ -33,12 +33,12 @@ pub enum Feature {
 }
 
 impl Feature {
-    /// Its bit in a set of features.
+    /// Returns its bit in a set of features.
     pub const fn bit(self) -> u32 {
         1 << self as u32
     }
 
-    /// Its name and its effect.
+    /// Returns its name and its effect.
     pub const fn describe(self) -> (&'static str, &'static str) {
         match self {
             Feature::FairSleepers => ("FAIR_SLEEPERS", "sleepers are placed behind the others"),

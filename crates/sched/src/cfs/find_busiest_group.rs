@@ -9,7 +9,8 @@ use crate::classes::Rqs;
 use schedlab_core::CpuId;
 
 impl Cfs {
-    /// `find_busiest_group` and `find_busiest_queue`: the CPU to pull from, and the weight to pull.
+    /// `find_busiest_group` and `find_busiest_queue`: returns the CPU to pull from, and the weight
+    /// to pull.
     pub(super) fn find_busiest(
         &mut self,
         rqs: &mut Rqs,
@@ -92,9 +93,9 @@ impl Cfs {
         Some(SdLbStats { this: own, busiest, busiest_number, avg_load })
     }
 
-    /// Like [`find_busiest`](Cfs::find_busiest), for a level where every group is one CPU of full
-    /// power. Then only CPUs with more than one thread can be busiest, and the sum over the others
-    /// is needed only when a worthwhile one is found.
+    /// Does the same as [`find_busiest`](Cfs::find_busiest), for a level where every group is one
+    /// CPU of full power. Then only CPUs with more than one thread can be busiest. The sum over the
+    /// others is needed only when a worthwhile candidate is found.
     fn find_busiest_of_equals(
         &self,
         rqs: &Rqs,
@@ -134,14 +135,14 @@ impl Cfs {
         Some((cpu, imbalance))
     }
 
-    /// The CPU of a group that balances for it: the first idle one, or else the first.
+    /// Returns the CPU of a group that balances for it: the first idle one, or else the first.
     fn balance_cpu(&self, rqs: &Rqs, group: &[CpuId]) -> CpuId {
         let idles =
             |cpu: &&CpuId| self.candidates.contains(**cpu) && rqs.is_idle_thread(rqs.curr(**cpu));
         *group.iter().find(idles).unwrap_or(&group[0])
     }
 
-    /// `update_sg_lb_stats`.
+    /// Implements `update_sg_lb_stats`.
     #[inline]
     fn update_sg_lb_stats(
         &self,
@@ -187,8 +188,8 @@ impl Cfs {
         group
     }
 
-    /// `calculate_imbalance`: the weight to move. `None`: the average of the domain shows that it
-    /// is balanced well enough.
+    /// `calculate_imbalance`: returns the weight to move. `None`: the average of the domain shows
+    /// that it is balanced well enough.
     fn calculate_imbalance(&self, rqs: &Rqs, this: CpuId, stats: &SdLbStats) -> Option<u64> {
         let SdLbStats { this: own, busiest, avg_load: average, .. } = stats;
         let (max, mine) = (busiest.avg_load, own.avg_load);
@@ -210,8 +211,8 @@ impl Cfs {
         Some(imbalance)
     }
 
-    /// `fix_small_imbalance`: the imbalance is less than a task. Decides whether moving one pays
-    /// nevertheless.
+    /// `fix_small_imbalance`: the imbalance is less than a task. Decides whether moving a task
+    /// still pays.
     fn fix_small_imbalance(
         &self,
         rqs: &Rqs,
@@ -245,7 +246,7 @@ impl Cfs {
         if then / SCALE > now { per_task } else { imbalance }
     }
 
-    /// `find_busiest_queue`: the busiest CPU of a group.
+    /// `find_busiest_queue`: returns the busiest CPU of a group.
     fn find_busiest_queue(
         &self,
         rqs: &Rqs,
@@ -271,7 +272,7 @@ impl Cfs {
         busiest.map(|(_, cpu)| cpu)
     }
 
-    /// `cpu_avg_load_per_task`.
+    /// Implements `cpu_avg_load_per_task`.
     #[inline]
     pub(super) fn cpu_avg_load_per_task(&self, rqs: &Rqs, cpu: CpuId) -> u64 {
         let load = self.cpu_loads.weighted_load(cpu);

@@ -1,6 +1,6 @@
 //! The grounds of the fair class's decisions.
 //!
-//! A decision stores only the number of its rule; this module runs only on request. The candidates
+//! A decision stores only the number of its rule. This module runs only on request. The candidates
 //! of a pick are found without the timeline that the pick reads, by examining every entity of a
 //! queue: its virtual time, its arrival, and whether it is a buddy.
 
@@ -39,8 +39,8 @@ impl Cfs {
         }
     }
 
-    /// The entities of a queue, waiting and running, in no order of virtual time: its tasks from
-    /// the list that balancing reads, its groups from the queues of the CPU.
+    /// Returns the entities of a queue, waiting and running, in no order of virtual time: its tasks
+    /// from the list that balancing reads, its groups from the queues of the CPU.
     fn members(&self, q: CfsRqId) -> Vec<EntityId> {
         let queue = &self.queues[q];
         let mut members = Vec::new();
@@ -57,8 +57,8 @@ impl Cfs {
         members
     }
 
-    /// The candidate for `e` in its queue, where no entity is further behind than `left`. Its rank:
-    /// buddies that are near enough first, then by vruntime, and among equals by arrival.
+    /// Returns the candidate for `e` in its queue, where no entity is further behind than `left`.
+    /// Its rank: buddies that are near enough first, then by vruntime, and among equals by arrival.
     fn candidate(&self, rqs: &Rqs, e: EntityId, left: EntityId) -> Candidate {
         let entity = &self.entities[e];
         let queue = &self.queues[entity.cfs_rq];
@@ -97,8 +97,8 @@ impl Cfs {
         candidate
     }
 
-    /// The order of `e` among entities with the same vruntime. The running entity is put back after
-    /// the waiting ones.
+    /// Returns the order of `e` among entities with the same vruntime. The running entity is put
+    /// back after the waiting ones.
     fn arrival_of(&self, e: EntityId) -> i64 {
         let entity = &self.entities[e];
         let runs = self.queues[entity.cfs_rq].curr == Some(e);
@@ -132,7 +132,7 @@ impl Cfs {
         buddy.vruntime.ahead_of(left.vruntime) <= granularity as i64
     }
 
-    /// The grounds of a pick.
+    /// Returns the grounds of a pick.
     pub(super) fn account_of_pick(&self, rqs: &Rqs, cpu: CpuId) -> Evidence {
         let queue = &self.queues[CfsRqId::root(cpu)];
         let mut evidence = Evidence::default();
@@ -143,8 +143,8 @@ impl Cfs {
         evidence
     }
 
-    /// The grounds of a wakeup check of `pid` against the task that runs on its CPU: both entities
-    /// at the group level that decides.
+    /// Records the grounds of a wakeup check of `pid` against the task that runs on its CPU: both
+    /// entities at the group level that decides.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_wakeup(&self, rqs: &Rqs, cpu: CpuId, pid: Pid, out: &mut Evidence) {
@@ -165,7 +165,7 @@ impl Cfs {
             .term("wakeup_gran_ns", self.wakeup_gran(running, challenger) as i64);
     }
 
-    /// The grounds for ending a slice at a tick.
+    /// Records the grounds for ending a slice at a tick.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_tick(&self, curr: EntityId, slice_ns: u64, out: &mut Evidence) {
@@ -179,7 +179,8 @@ impl Cfs {
         }
     }
 
-    /// The grounds of a move by the balancer: the loads of both CPUs, and the weight that moves.
+    /// Records the grounds of a move by the balancer: the loads of both CPUs, and the weight that
+    /// moves.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_move(
@@ -194,8 +195,8 @@ impl Cfs {
             .term("weight", self.entities[e].load.weight as i64);
     }
 
-    /// The grounds of CPU selection at a fork: the loads of the CPU of the fork and of the chosen
-    /// one.
+    /// Records the grounds of CPU selection at a fork: the loads of the CPU of the fork and of the
+    /// chosen one.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_fork(&self, this: CpuId, chosen: CpuId, out: &mut Evidence) {

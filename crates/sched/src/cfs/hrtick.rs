@@ -9,8 +9,8 @@ use schedlab_core::{CpuId, Platform, Question, TimerKey, TimerPhase};
 /// Minimum delay of the timer for a task that has yet to be switched to, ns.
 const SHORTEST_NS: i64 = 10_000;
 
-/// The timer of a CPU. (Key 0 belongs to the real-time class, and 0 and 1 modulo 4 to the groups'
-/// quotas.)
+/// Returns the timer of a CPU. (Key 0 belongs to the real-time class, and 0 and 1 modulo 4 to the
+/// groups' quotas.)
 const fn timer_of(cpu: CpuId) -> TimerKey {
     TimerKey(2 + 4 * cpu.0)
 }
@@ -52,8 +52,8 @@ impl Cfs {
         platform.arm_timer(timer_of(cpu), TimerPhase::BeforeTicks, platform.now_ns() + left as u64);
     }
 
-    /// `hrtick_update`: a task has been added or removed, which changes the slices. Only while each
-    /// such event still changes them.
+    /// `hrtick_update`: restarts the timer when a task has been added or removed, which changes the
+    /// slices. This happens only while each such event still changes them.
     #[inline]
     pub(super) fn hrtick_update(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         if !self.tunables.has(Feature::HrTick) {
@@ -69,7 +69,7 @@ impl Cfs {
         }
     }
 
-    /// `hrtick_clear`: in `schedule()`, where the slice is over in any case.
+    /// `hrtick_clear`: stops the timer in `schedule()`, where the slice is over in any case.
     #[inline]
     pub(super) fn hrtick_clear(&mut self, platform: &mut Platform, cpu: CpuId) {
         if core::mem::take(&mut self.hrtick_active[cpu.index()]) {
@@ -77,7 +77,7 @@ impl Cfs {
         }
     }
 
-    /// `hrtick`: the slice is over.
+    /// `hrtick`: handles the end of the slice.
     pub(super) fn hrtick(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {
         let cpu = CpuId(key.0 / 4);
         if !core::mem::take(&mut self.hrtick_active[cpu.index()]) {

@@ -15,7 +15,7 @@ define_index! {
 }
 
 impl CfsRqId {
-    /// The queue of the root group on `cpu`. These are the first rows.
+    /// Returns the queue of the root group on `cpu`. These are the first rows.
     #[inline]
     pub fn root(cpu: CpuId) -> CfsRqId {
         CfsRqId::new(cpu.index())

@@ -4,7 +4,7 @@
 //! # The rule
 //!
 //! For each task the scheduler records how long it has run and how long it has slept, and
-//! `nice_add`, initially 0. On entry to `schedule()` the outgoing task is judged: it is CPU bound,
+//! `nice_add`, initially 0. On entry to `schedule()` the outgoing task is judged. It is CPU-bound,
 //! and `nice_add` grows by 1, if
 //!
 //! ```text
@@ -12,17 +12,17 @@
 //! ```
 //!
 //! From then on the task is scheduled with nice + `nice_add`. `nice_add` is never above 3: each
-//! step costs a task about a tenth of its time, and more would starve it. The square makes each
-//! further step harder, as a safeguard against misjudgement. `tau` (100 ms) is the run time that
-//! must have been observed before a task is judged. With f = 1000 a task is affected only if it
-//! sleeps less than 0.1 % of the time.
+//! step costs a task about a tenth of its time, and more steps would starve the task. The square
+//! makes each further step harder, as a safeguard against misjudgement. `tau` (100 ms) is the run
+//! time that must have been observed before a task is judged. With f = 1000 a task is affected only
+//! if it sleeps less than 0.1 % of the time.
 //!
 //! # Our interpretation, where the paper is silent
 //!
-//! Each call of `schedule()` makes at most one step; `nice_add` never falls; both kinds of sleep
-//! count; a child starts without history; nice is at most 19; tasks of policy `SCHED_IDLE` and
-//! real-time tasks are not affected. We added a variant, off unless `interactive_reset_ns` is set:
-//! a sleep of that length shows that the task is not CPU bound, and clears its history.
+//! Each call of `schedule()` makes at most one step, and `nice_add` never falls. Both kinds of
+//! sleep count. A child starts without history. Nice is at most 19. Tasks of policy `SCHED_IDLE`
+//! and real-time tasks are not affected. We added a variant, off unless `interactive_reset_ns` is
+//! set: a sleep of that length shows that the task is not CPU-bound, and clears its history.
 
 use crate::classes::Pid;
 use alloc::vec::Vec;
@@ -72,8 +72,8 @@ impl Interactive {
                 > u128::from(row.sum_sleep_ns) * steps * steps * u128::from(self.f)
     }
 
-    /// Number of steps that a task with these run and sleep times reaches if it is judged
-    /// repeatedly.
+    /// Returns the number of steps that a task with these run and sleep times reaches if it is
+    /// judged repeatedly.
     pub fn steps(&self, sum_exec_ns: u64, sum_sleep_ns: u64) -> u8 {
         let mut row = Row { sum_sleep_ns, ..Row::default() };
         while self.is_cpu_bound(&row, sum_exec_ns) {
@@ -82,22 +82,22 @@ impl Interactive {
         row.nice_add
     }
 
-    /// The increase of a task's nice value.
+    /// Returns the increase of a task's nice value.
     pub fn nice_add(&self, pid: Pid) -> u8 {
         self.rows.get(pid.index()).map_or(0, |row| row.nice_add)
     }
 
-    /// The highest nice value with which a task of `nice` may be scheduled.
+    /// Returns the highest nice value with which a task of `nice` may be scheduled.
     pub(super) fn worst_nice(nice: i32) -> i32 {
         (nice + i32::from(NICE_ADD_MAX)).min(19)
     }
 
-    /// The attributes of a task with its effective nice value.
+    /// Returns the attributes of a task with its effective nice value.
     pub(super) fn effective(&self, pid: Pid, attr: &SchedAttr) -> SchedAttr {
         SchedAttr { nice: (attr.nice + i32::from(self.nice_add(pid))).min(19), ..*attr }
     }
 
-    /// A thread is created, without history.
+    /// Creates a thread without history.
     pub(super) fn born(&mut self, pid: Pid) {
         if self.rows.len() <= pid.index() {
             self.rows.resize(pid.index() + 1, Row::default());
@@ -105,7 +105,7 @@ impl Interactive {
         self.rows[pid.index()] = Row::default();
     }
 
-    /// On entry to `schedule()`: judges the outgoing task, which has run `sum_exec_ns` in total.
+    /// Judges, on entry to `schedule()`, the outgoing task, which has run `sum_exec_ns` in total.
     /// Returns whether its `nice_add` has grown.
     pub(super) fn judge(&mut self, pid: Pid, sum_exec_ns: u64) -> bool {
         let row = &self.rows[pid.index()];
@@ -114,13 +114,13 @@ impl Interactive {
         bound
     }
 
-    /// `pid` goes to sleep.
+    /// Records that `pid` goes to sleep.
     pub(super) fn sleeps(&mut self, pid: Pid, now_ns: u64) {
         self.rows[pid.index()].asleep_since_ns = Some(now_ns);
     }
 
-    /// `pid`, which has run `ran_ns` in total, has been woken. Returns whether its sleep was long
-    /// enough to clear its history.
+    /// Records that `pid`, which has run `ran_ns` in total, has been woken. Returns whether its
+    /// sleep was long enough to clear its history.
     pub(super) fn wakes(&mut self, pid: Pid, now_ns: u64, ran_ns: u64) -> bool {
         let row = &mut self.rows[pid.index()];
         let Some(since) = row.asleep_since_ns.take() else {
@@ -135,7 +135,7 @@ impl Interactive {
         begins_anew
     }
 
-    /// The tunables with their values.
+    /// Returns the tunables with their values.
     pub(super) fn tunables(&self) -> [Tunable; 3] {
         let values = [self.f, self.tau_ns, self.reset_ns];
         let helps = [

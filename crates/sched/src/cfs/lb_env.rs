@@ -22,7 +22,7 @@ pub struct Balancing {
 }
 
 impl Balancing {
-    /// Nothing to do: lengthens the interval.
+    /// Lengthens the interval, because there is nothing to do.
     pub(super) fn lengthen_interval(&mut self, params: &DomainParams, all_pinned: bool) {
         const MAX_PINNED_INTERVAL_MS: u64 = 512;
         let interval = &mut self.interval_ms;
@@ -69,7 +69,7 @@ pub(super) struct PassState {
 }
 
 impl PassState {
-    /// The state at the beginning of a pass over a domain with these parameters.
+    /// Creates the state at the beginning of a pass over a domain with these parameters.
     pub(super) fn new(params: &DomainParams, idle: CpuIdleType) -> PassState {
         let busy_sibling = params.share_cpupower && idle == CpuIdleType::NotIdle;
         PassState { its_turn: true, all_pinned: false, busy_sibling }
@@ -85,7 +85,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// All CPUs.
+    /// Creates a set of all CPUs.
     pub(super) fn new(cpus: u32) -> Candidates {
         Candidates { words: alloc::vec![u64::MAX; (cpus as usize).div_ceil(64)], some_out: false }
     }

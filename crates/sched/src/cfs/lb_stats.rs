@@ -20,7 +20,7 @@ pub(super) struct SgLbStats {
 }
 
 impl SgLbStats {
-    /// `busiest_load_per_task`: the average weight of a task.
+    /// `busiest_load_per_task`: returns the average weight of a task.
     pub fn load_per_task(&self) -> u64 {
         self.weighted.checked_div(self.nr_running).unwrap_or(0)
     }
@@ -39,7 +39,7 @@ pub(super) struct SdLbStats {
     pub avg_load: u64,
 }
 
-/// Whether the busiest group has so much more load than the local one that balancing continues.
+/// Whether the busiest group exceeds the load of the local one by enough to continue balancing.
 pub(super) fn is_worthwhile(this: &SgLbStats, busiest: &SgLbStats, imbalance_pct: u32) -> bool {
     let (max, own) = (busiest.avg_load, this.avg_load);
     own < max

@@ -6,9 +6,9 @@
 //! several successive failures, the busiest CPU's migration thread is woken to push the running
 //! task over (*active balancing*).
 //!
-//! A hardware thread of a core whose other thread is busy has little to offer. It does not look
-//! beyond the core when it goes idle, and at its tick it balances domains larger than the core as
-//! rarely as a busy CPU does.
+//! A hardware thread of a core whose other thread is busy has little to offer. Such a thread does
+//! not look beyond the core when it goes idle, and at its tick it balances domains larger than the
+//! core as rarely as a busy CPU does.
 
 use super::Cfs;
 use super::lb_env::{CpuIdleType, Pass, PassState, ms_to_jiffies};
@@ -17,7 +17,7 @@ use crate::classes::{Rqs, core_2_6};
 use schedlab_core::{CpuId, Platform};
 
 impl Cfs {
-    /// `rebalance_domains`: the softirq of the tick.
+    /// `rebalance_domains`: runs the softirq of the tick.
     #[inline]
     pub(super) fn rebalance_domains(
         &mut self,
@@ -77,9 +77,9 @@ impl Cfs {
         }
     }
 
-    /// `load_balance`: a CPU's pass over one of its domains; sets the time of the next one. Returns
-    /// whether the CPU counts as busy in the domains above: it received tasks, or a sibling is
-    /// busy.
+    /// `load_balance`: makes a CPU's pass over one of its domains, and sets the time of the next
+    /// pass. Returns whether the CPU counts as busy in the domains above: it received tasks, or a
+    /// sibling is busy.
     fn load_balance(
         &mut self,
         rqs: &mut Rqs,
@@ -95,7 +95,7 @@ impl Cfs {
         is_busy
     }
 
-    /// The pass. Returns whether it moved anything.
+    /// Makes the pass. Returns whether it moved anything.
     fn balance_domain(
         &mut self,
         rqs: &mut Rqs,
@@ -171,7 +171,7 @@ impl Cfs {
         }
     }
 
-    /// `idle_balance`: `this` is about to idle.
+    /// `idle_balance`: balances for `this`, which is about to idle.
     pub(super) fn idle_balance_fair(
         &mut self,
         rqs: &mut Rqs,

@@ -20,7 +20,7 @@ pub struct LoadWeight {
 const RT_LOAD: LoadWeight = LoadWeight { weight: 2 * 88761, inverse: 24194 };
 
 impl LoadWeight {
-    /// The weight of a task.
+    /// Returns the weight of a task.
     pub fn of_task(attr: &SchedAttr, old_idle_weight: bool) -> LoadWeight {
         match attr.policy {
             Policy::Fifo | Policy::RoundRobin | Policy::Deadline => RT_LOAD,
@@ -34,21 +34,21 @@ impl LoadWeight {
                 weight: u64::from(WEIGHT_IDLEPRIO),
                 inverse: u64::from(WMULT_IDLEPRIO),
             },
-            Policy::Other | Policy::Batch => LoadWeight {
+            Policy::Other | Policy::Batch | Policy::Iso => LoadWeight {
                 weight: u64::from(weight_of_nice(attr.nice)),
                 inverse: u64::from(wmult_of_nice(attr.nice)),
             },
         }
     }
 
-    /// A weight that does not belong to a task: the total of a queue, or that of a group.
+    /// Returns a weight that does not belong to a task: the total of a queue, or that of a group.
     #[inline]
     pub fn computed(weight: u64, rule: InverseRule) -> LoadWeight {
         LoadWeight { weight, inverse: inverse(weight, rule) }
     }
 }
 
-/// The kernel's inverse of a weight that is not in the table.
+/// Returns the kernel's inverse of a weight that is not in the table.
 #[inline]
 pub fn inverse(weight: u64, rule: InverseRule) -> u64 {
     const ONE: u64 = 1 << 32;

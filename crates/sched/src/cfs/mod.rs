@@ -6,11 +6,11 @@
 //! CPU runs one at a time, so CFS records for each task the time it has run, weighted by its
 //! importance: its **vruntime**. The vruntime of a nice-0 task grows as fast as the clock, that of
 //! a lighter task faster, and that of a heavier one slower. On the ideal machine all vruntimes
-//! would be equal; CFS always runs **the task that is furthest behind**. That is all: there are no
-//! priorities, no time slices handed out, no interactivity heuristics. What remains is
+//! would be equal. CFS always runs **the task that is furthest behind**. There are no priorities,
+//! no time slices handed out, and no interactivity heuristics. The remaining questions are
 //!
 //! * how long a task may run before the next one ([`sched_slice`]);
-//! * where new tasks and sleepers start, whose vruntime is meaningless ([`place`]);
+//! * where new tasks and sleepers, whose vruntime is meaningless, start ([`place`]);
 //! * when a woken task takes the CPU at once ([`preempt`]).
 //!
 //! # State
@@ -144,7 +144,7 @@ pub struct Cfs {
     entities: IndexVec<EntityId, Entity>,
     /// By [`Pid`]: the entity of each thread that is a task.
     entity_of: Vec<Option<EntityId>>,
-    /// First the queues of the root group by CPU, then those of other groups in the order of
+    /// First the queues of the root group by CPU, then the queues of other groups in the order of
     /// creation.
     queues: IndexVec<CfsRqId, CfsRq>,
     groups: TaskGroups,
@@ -162,7 +162,7 @@ pub struct Cfs {
     balancing: Vec<Vec<Balancing>>,
     /// The CPUs that a balancing pass considers.
     candidates: Candidates,
-    /// 2.6.24: its domains and loads, which differ from those of the later releases.
+    /// 2.6.24: its domains and loads, which differ from later releases.
     early: Option<load_balance_2_6_22::Domains>,
     /// 2.6.24: the tasks that a balancing pass examines, in its order.
     early_order: Vec<Pid>,
@@ -179,7 +179,7 @@ pub struct Cfs {
 }
 
 impl Cfs {
-    /// The class without tasks.
+    /// Creates the class without tasks.
     pub fn new(version: Version, rqs: &Rqs, hz: u32) -> Cfs {
         let cpus = rqs.cpus();
         let all = || (0..cpus).map(CpuId);
@@ -233,12 +233,12 @@ impl Cfs {
         }
     }
 
-    /// The virtual time of a task.
+    /// Returns the virtual time of a task.
     pub fn vruntime(&self, pid: Pid) -> Vruntime {
         self.entities[self.entity_of(pid)].vruntime
     }
 
-    /// `min_vruntime` of the root queue of `cpu`.
+    /// Returns `min_vruntime` of the root queue of `cpu`.
     pub fn min_vruntime(&self, cpu: CpuId) -> Vruntime {
         self.queues[CfsRqId::root(cpu)].min_vruntime
     }

@@ -57,7 +57,7 @@ impl Cfs {
         imbalance as i64 != rest
     }
 
-    /// The queues of `cpu` in the balancer's order: the newest group first, the root last.
+    /// Returns the queues of `cpu` in the balancer's order: the newest group first, the root last.
     fn nth_queue_on(&self, cpu: CpuId, place: usize) -> CfsRqId {
         self.queues_on[cpu.index()].get(place).map_or(CfsRqId::root(cpu), |&(_, q)| q)
     }
@@ -101,7 +101,7 @@ impl Cfs {
         moved
     }
 
-    /// `can_migrate_task`.
+    /// Implements `can_migrate_task`.
     fn can_migrate_task(
         &self,
         rqs: &Rqs,

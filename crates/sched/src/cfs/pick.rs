@@ -9,7 +9,7 @@ use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Question, Rule};
 
 impl Cfs {
-    /// `pick_next_task_fair`: from the root queue down through the groups to a task.
+    /// `pick_next_task_fair`: picks from the root queue down through the groups to a task.
     #[inline]
     pub(super) fn pick_next_task_fair(
         &mut self,
@@ -28,7 +28,8 @@ impl Cfs {
         Some(pid)
     }
 
-    /// The pick with its account: the candidates are listed before the pick changes anything.
+    /// Returns the pick with its account: the candidates are listed before the pick changes
+    /// anything.
     #[cold]
     #[inline(never)]
     fn pick_and_account(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) -> Pid {
@@ -38,7 +39,7 @@ impl Cfs {
         pid
     }
 
-    /// The task picked on `cpu`, which has at least one, and the rule.
+    /// Returns the task picked on `cpu`, which has at least one, and the rule.
     #[inline]
     fn pick_task(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) -> (Pid, Rule) {
         let mut q = CfsRqId::root(cpu);
@@ -66,8 +67,9 @@ impl Cfs {
         }
     }
 
-    /// `pick_next_entity`: the leftmost, unless a buddy is not too far ahead of it. The entity
-    /// leaves the timeline. `rule` becomes the buddy's if that is larger.
+    /// `pick_next_entity`: returns the leftmost entity, unless a buddy is not too far ahead of it.
+    /// The entity leaves the timeline. If the buddy's rule is larger than `rule`, it replaces
+    /// `rule`.
     #[inline]
     fn pick_next_entity(&mut self, q: CfsRqId, rule: &mut Rule) -> EntityId {
         let queue = &mut self.queues[q];
@@ -81,7 +83,7 @@ impl Cfs {
         picked
     }
 
-    /// The pick where there are buddies, and the rule if it is one of them.
+    /// Returns the pick where there are buddies, and the rule if it is one of them.
     fn pick_buddy_or_leftmost(&self, q: CfsRqId) -> (EntityId, Rule) {
         let queue = &self.queues[q];
         let left = queue.timeline.leftmost().expect("an entity waits");
@@ -108,8 +110,8 @@ impl Cfs {
         buddy.filter(|_| queue.nr_running > 1).unwrap_or((left, Rule::NONE))
     }
 
-    /// `set_next_entity`: `e`, which was put away for a change of attributes, is the queue's `curr`
-    /// again.
+    /// `set_next_entity`: makes `e`, which was put away for a change of attributes, the queue's
+    /// `curr` again.
     pub(super) fn set_next_entity(&mut self, rqs: &Rqs, q: CfsRqId, e: EntityId) {
         if self.entities[e].on_rq {
             self.timeline_remove(q, e);
@@ -119,9 +121,9 @@ impl Cfs {
         self.entities[e].begin_turn(rqs.clock(queue.cpu));
     }
 
-    /// `put_prev_entity` for the entity of `pid` and its groups, from the task up. Each level is
-    /// charged and returns to its timeline if it is still queued; its queue is throttled if it has
-    /// run out of quota.
+    /// Calls `put_prev_entity` for the entity of `pid` and its groups, from the task up. Each level
+    /// is charged and returns to its timeline if it is still queued. Its queue is throttled if it
+    /// has run out of quota.
     #[inline]
     pub(super) fn put_prev_task_fair(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         let mut level = Some(self.entity_of(pid));

@@ -10,8 +10,8 @@ use super::vruntime::Vruntime;
 use super::{Cfs, Tunables};
 
 impl Cfs {
-    /// `place_entity` for a new task: it starts a slice after `min_vruntime`, as if it had just
-    /// used one.
+    /// Does the work of `place_entity` for a new task: the task starts a slice after
+    /// `min_vruntime`, as if it had just used one.
     pub(super) fn place_newcomer(&mut self, q: CfsRqId, e: EntityId) {
         let mut vruntime = self.queues[q].min_vruntime;
         if self.tunables.has(Feature::StartDebit) {
@@ -26,7 +26,7 @@ impl Cfs {
     }
 }
 
-/// `place_entity` for a waking sleeper.
+/// Does the work of `place_entity` for a waking sleeper.
 ///
 /// The sleeper starts at most half a latency before `min_vruntime` (a whole one before 2.6.32). It
 /// thus gets the CPU soon, but not for all the time that it has slept. A short sleep gains nothing:
@@ -41,7 +41,7 @@ pub(super) fn place_sleeper(
     entity.vruntime.max(queue.min_vruntime - sleeper_credit(version, tunables, entity))
 }
 
-/// Distance before `min_vruntime` at which a sleeper is placed, virtual ns.
+/// Returns the distance before `min_vruntime` at which a sleeper is placed, virtual ns.
 #[inline]
 fn sleeper_credit(version: &Version, tunables: &Tunables, entity: &Entity) -> u64 {
     const FAIR_SLEEPERS: u32 = Feature::FairSleepers.bit() | Feature::NewFairSleepers.bit();

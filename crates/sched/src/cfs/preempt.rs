@@ -36,7 +36,7 @@ impl Cfs {
     ///
     /// The second test of 2.6.32 compares a signed difference with an unsigned slice. On 64-bit
     /// machines an entity that is still *behind* the leftmost one therefore passes it, at every
-    /// tick, as if it were far ahead. It is then usually picked again, and its slice starts afresh.
+    /// tick, as if it were far ahead. It is then usually picked again, and its slice starts anew.
     #[inline]
     pub(super) fn check_preempt_tick(
         &mut self,
@@ -79,8 +79,8 @@ impl Cfs {
         }
     }
 
-    /// `wakeup_gran`: distance by which `curr` must be ahead of `woken` to be preempted, virtual
-    /// ns.
+    /// `wakeup_gran`: returns the distance by which `curr` must be ahead of `woken` to be
+    /// preempted, virtual ns.
     #[inline]
     pub(super) fn wakeup_gran(&self, curr: &Entity, woken: &Entity) -> u64 {
         let limit = self.tunables.wakeup_granularity_ns;
@@ -110,7 +110,7 @@ impl Cfs {
         }
     }
 
-    /// `wakeup_preempt_entity`. Both entities are in one queue.
+    /// Implements `wakeup_preempt_entity`. Both entities are in one queue.
     #[inline]
     pub(super) fn wakeup_preempt_entity(&self, curr: &Entity, woken: &Entity) -> PreemptVerdict {
         let ahead = curr.vruntime.ahead_of(woken.vruntime);
@@ -125,7 +125,7 @@ impl Cfs {
         }
     }
 
-    /// Whether a woken entity preempts the running one of the same queue.
+    /// Decides whether a woken entity preempts the running one of the same queue.
     #[inline]
     pub(super) fn verdict_of(&self, curr: EntityId, woken: EntityId) -> PreemptVerdict {
         let (curr, woken) = (&self.entities[curr], &self.entities[woken]);
@@ -143,8 +143,8 @@ impl Cfs {
         self.wakeup_preempt_entity(curr, woken)
     }
 
-    /// `find_matching_se`: two entities of one queue that are `a` and `b`, or groups that contain
-    /// them.
+    /// `find_matching_se`: returns two entities of one queue that are `a` and `b`, or groups that
+    /// contain them.
     #[inline]
     pub(super) fn find_matching_se(
         &self,
@@ -250,7 +250,8 @@ impl Cfs {
         u64::from(self.queues[q].nr_running) >= self.tunables.nr_latency
     }
 
-    /// The decision, if it follows from the policies of the running and the woken task alone.
+    /// Returns the decision, if it follows from the policies of the running and the woken task
+    /// alone.
     #[inline]
     fn verdict_by_policy(&self, running: Policy, woken: Policy) -> Option<(bool, Rule)> {
         match woken {
@@ -265,7 +266,7 @@ impl Cfs {
         }
     }
 
-    /// The decision, if a feature makes it without comparing virtual times.
+    /// Returns the decision, if a feature makes it without comparing virtual times.
     #[inline]
     fn verdict_by_feature(
         &mut self,
@@ -338,7 +339,7 @@ impl Cfs {
         (true, rule)
     }
 
-    /// The rule by which `woken` does not preempt the running entity.
+    /// Returns the rule by which `woken` does not preempt the running entity.
     #[inline]
     fn rule_of_waiting(
         &self,
@@ -357,8 +358,8 @@ impl Cfs {
         }
     }
 
-    /// `check_preempt_curr` by the class of the thread that runs on `cpu`, for a fair task that
-    /// arrives there.
+    /// Calls `check_preempt_curr` of the class of the thread that runs on `cpu`, for a fair task
+    /// that arrives there.
     pub(super) fn check_preempt_curr_of(
         &mut self,
         rqs: &mut Rqs,

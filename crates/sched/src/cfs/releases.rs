@@ -1,5 +1,5 @@
 //! The releases of CFS with vruntime: their differences, as named properties of one algorithm, and
-//! the record of each. [`entries`](super::entries) lists them in the registry.
+//! the record of each release. [`entries`](super::entries) lists them in the registry.
 //!
 //! Only releases whose rules are fully known are included. Left out are 2.6.25 to 2.6.27 (their
 //! buddies, and an hrtick that is on by default), 2.6.26 in particular (its group arithmetic was
@@ -47,7 +47,7 @@ pub enum SliceRule {
 pub struct PlaceRule {
     /// Whether a new task is put exactly there, even if it (or its parent) was further ahead.
     pub initial_is_exact: bool,
-    /// Whether groups that wake receive credit, too, not only tasks.
+    /// Whether groups that wake also receive credit, and not only tasks.
     pub groups_get_credit: bool,
     /// Whether the normalised credit (feature `NORMALIZED_SLEEPER`) also applies to `SCHED_IDLE`
     /// tasks.
@@ -114,8 +114,8 @@ pub struct Version {
     pub gran: GranRule,
     /// Buddies.
     pub buddies: Buddies,
-    /// Whether a wakeup tries each level of groups, from the common one upward, until one preempts;
-    /// otherwise only the common one.
+    /// Whether a wakeup tries each level of groups, from the common one upward, until one preempts.
+    /// Otherwise only the common one.
     pub tries_levels_upward: bool,
     /// Whether the wakeup check stops where a reschedule is pending, and follows the order of
     /// 2.6.32 otherwise.
@@ -124,7 +124,7 @@ pub struct Version {
     pub resched_after_fork: bool,
     /// Whether the tick also reschedules for an entity that is far behind.
     pub tick_compares_leftmost: bool,
-    /// Whether that test spares an entity that is behind all others; otherwise it counts as
+    /// Whether that test spares an entity that is behind all others. Otherwise it counts as
     /// infinitely far ahead.
     pub tick_spares_behind: bool,
     /// Whether the end of a slice clears the buddies.
@@ -133,16 +133,19 @@ pub struct Version {
     pub idle_policy_gives_way: bool,
     /// Whether a woken `SCHED_IDLE` task never preempts.
     pub idle_policy_never_preempts: bool,
-    /// Whether `min_vruntime` advances only when time is charged, and then even if none has passed;
-    /// otherwise it advances at dequeues, too.
+    /// Whether `min_vruntime` advances only when time is charged, and then even if none has passed.
+    /// If not, it also advances at dequeues.
     pub min_vruntime_on_charge_only: bool,
     /// Whether the weight of `SCHED_IDLE` is 2, with an inverse that is wrong by mistake.
     pub old_idle_weight: bool,
     /// Whether there are task groups.
     pub groups: bool,
     /// Whether the weight of a group's entity follows the load of its queue at every enqueue and
-    /// dequeue; otherwise shares are divided again from time to time.
+    /// dequeue. Otherwise shares are divided again from time to time.
     pub shares_follow_load: bool,
+    /// Whether `wake_up_new_task` chooses the CPU of a new task, which `sched_fork` did until
+    /// 2.6.33.
+    pub chooses_cpu_at_first_wakeup: bool,
     /// Whether a wakeup searches for an idle CPU that shares the cache.
     pub idle_sibling: bool,
     /// Limits on the CPU time of groups, if any, and their version.
@@ -195,6 +198,7 @@ impl Version {
         old_idle_weight: false,
         groups: true,
         shares_follow_load: false,
+        chooses_cpu_at_first_wakeup: false,
         idle_sibling: false,
         bandwidth: None,
         interactive: false,
@@ -205,14 +209,14 @@ impl Version {
         over_pulls: true,
     };
 
-    /// The long-term release 2.6.32.60 as far as it is described. From 2.6.33 it has the growth of
-    /// times with the number of CPUs, repeated at hotplug events. Its other changes from later
-    /// releases are unknown.
+    /// The long-term release 2.6.32.60, to the extent that it is described. From 2.6.33 it has the
+    /// growth of times with the number of CPUs, repeated at hotplug events. Its other changes from
+    /// later releases are unknown.
     pub const V2_6_32_60: Version =
         Version { name: "2.6.32.60", factor_cpus_max: 8, rescales: true, ..Version::V2_6_32 };
 
     /// 3.2: quotas for groups, the defaults that hold since 2.6.36, and the other known differences
-    /// on one CPU. No description of its balancing of several CPUs is available; that of 2.6.32 is
+    /// on one CPU. No description of its balancing of several CPUs is available. That of 2.6.32 is
     /// used.
     pub const V3_2: Version = Version {
         name: "3.2",
@@ -224,6 +228,7 @@ impl Version {
         buddies: Buddies::Preempting,
         tick_spares_behind: true,
         shares_follow_load: true,
+        chooses_cpu_at_first_wakeup: true,
         idle_sibling: true,
         bandwidth: Some(BandwidthVersion::V3_2),
         factor_cpus_max: 8,

@@ -30,7 +30,7 @@ fn floor(m: &Machine) -> i64 {
 #[test]
 fn the_floor_follows_a_departure_from_2_6_28_on() {
     // The floor is the smaller of the running and the leftmost entity's vruntime. When the leftmost
-    // is removed, it is the running one's from that moment on; before 2.6.28 only a charge moves
+    // is removed, it is the running one's from that moment on. Before 2.6.28 only a charge moves
     // the floor, and the charge comes before the removal.
     for (version, follows) in [
         (Version::V2_6_24, false),

@@ -1,6 +1,6 @@
 //! The decision rules of the fair class up to 3.2, including 2.6.23.
 //!
-//! Every decision names its rule; [`grounds`](super::grounds) has the evidence.
+//! Every decision names its rule. [`grounds`](super::grounds) has the evidence.
 
 schedlab_core::define_rules! {
     /// The rules of the fair class: 120 to 199. A pick that passes through groups names the rule

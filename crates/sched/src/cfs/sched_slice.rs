@@ -1,6 +1,6 @@
 //! The length of an entity's slice.
 //!
-//! Within a **period** every entity of a queue should run once. The period is the latency; with
+//! Within a **period** every entity of a queue should run once. The period is the latency. With
 //! more than `nr_latency` entities it grows, so that no slice becomes shorter than the minimum
 //! granularity. An entity's **slice** is its share of the period, by weight: the number of entities
 //! in its queue determines the period, and each level of groups above takes its share of it.
@@ -12,7 +12,8 @@ use super::releases::{SliceRule, Version};
 use crate::classes::weights::NICE_0_LOAD;
 
 impl Cfs {
-    /// `sched_slice`: the slice of `e`, ns. An entity that is not queued is counted as if it were.
+    /// `sched_slice`: returns the slice of `e`, ns. An entity that is not queued is counted as if
+    /// it were.
     #[inline]
     pub(super) fn sched_slice(&mut self, e: EntityId) -> u64 {
         let entity = &self.entities[e];
@@ -39,7 +40,7 @@ impl Cfs {
         slice
     }
 
-    /// `sched_vslice`: the virtual time by which a new task is delayed, ns.
+    /// `sched_vslice`: returns the virtual time by which a new task is delayed, ns.
     pub(super) fn sched_vslice(&mut self, e: EntityId) -> u64 {
         match self.version.slice {
             SliceRule::ScaleEveryLevel => {

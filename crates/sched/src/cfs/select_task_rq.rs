@@ -14,7 +14,7 @@ use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuId, Evidence, Platform, Question, Rule};
 
 impl Cfs {
-    /// `select_task_rq_fair` at a wakeup.
+    /// Implements `select_task_rq_fair` at a wakeup.
     #[inline]
     pub(super) fn select_for_wakeup(
         &mut self,
@@ -34,7 +34,7 @@ impl Cfs {
         idle
     }
 
-    /// The CPU where the task last ran, or the waker's if that does not upset the balance.
+    /// Returns the CPU where the task last ran, or the waker's if that does not upset the balance.
     #[inline]
     fn affine_for_wakeup(
         &mut self,
@@ -76,7 +76,7 @@ impl Cfs {
         chosen
     }
 
-    /// The operands of `wake_affine`: the loads of the waker's CPU and of the previous one.
+    /// Returns the operands of `wake_affine`: the loads of the waker's CPU and of the previous one.
     fn affine_loads(&self, rqs: &Rqs, level: usize, pid: Pid, sync: bool) -> AffineLoads {
         let (this, prev) = (rqs.this_cpu, rqs.cpu_of(pid));
         let params = &rqs.domains.level(level).params;
@@ -141,8 +141,9 @@ impl Cfs {
         chosen
     }
 
-    /// `select_task_rq_fair` at a fork or an exec on `this`: from the largest domain downward the
-    /// idlest group, and in it the idlest CPU. Domains without the flag are skipped.
+    /// Implements `select_task_rq_fair` at a fork or an exec on `this`: from the largest domain
+    /// downward, selects the idlest group, and in it the idlest CPU. Domains without the flag are
+    /// skipped.
     pub(super) fn idlest(
         &self,
         rqs: &Rqs,
@@ -166,8 +167,8 @@ impl Cfs {
         cpu
     }
 
-    /// `find_idlest_group`: the least loaded other group of the domain, if it is much less loaded
-    /// than the local group.
+    /// `find_idlest_group`: returns the least loaded other group of the domain, if it is much less
+    /// loaded than the local group.
     fn find_idlest_group(&self, rqs: &Rqs, level: usize, cpu: CpuId, pid: Pid) -> Option<usize> {
         let domain = rqs.domains.level(level);
         let span = domain.span(cpu);
@@ -207,8 +208,8 @@ impl Cfs {
         least.filter(|&(load, _)| 100 * own_load >= imbalance * load).map(|(_, group)| group)
     }
 
-    /// `find_idlest_cpu`: the allowed CPU of a group with the least load; among equals the current
-    /// one, else the first.
+    /// `find_idlest_cpu`: returns the allowed CPU of a group with the least load; among equals the
+    /// current one, else the first.
     fn find_idlest_cpu(&self, rqs: &Rqs, cpus: &[CpuId], this: CpuId, pid: Pid) -> Option<CpuId> {
         let mut best: Option<(u64, CpuId)> = None;
         for &cpu in cpus {
@@ -224,7 +225,8 @@ impl Cfs {
     }
 }
 
-/// `select_idle_sibling` (3.2): `cpu`, or if it is busy the first idle CPU that shares its cache.
+/// `select_idle_sibling` (3.2): returns `cpu`, or if it is busy the first idle CPU that shares its
+/// cache.
 fn idle_sibling(rqs: &Rqs, pid: Pid, cpu: CpuId) -> CpuId {
     let is_idle = |cpu: CpuId| rqs.is_idle_thread(rqs.curr(cpu));
     if is_idle(cpu) {
@@ -264,8 +266,8 @@ struct AffineLoads {
 }
 
 impl AffineLoads {
-    /// `wake_affine`: the rule by which the task moves to the waker's CPU; [`rules::PREVIOUS_CPU`]
-    /// if it does not.
+    /// `wake_affine`: returns the rule by which the task moves to the waker's CPU;
+    /// [`rules::PREVIOUS_CPU`] if it does not.
     #[inline]
     fn wake_affine(&self) -> Rule {
         if self.is_balanced {
@@ -283,7 +285,7 @@ impl AffineLoads {
         }
     }
 
-    /// The grounds.
+    /// Records the grounds.
     #[cold]
     #[inline(never)]
     fn account(&self, out: &mut Evidence) {
@@ -296,8 +298,8 @@ impl AffineLoads {
     }
 }
 
-/// The first of the items with the least load. No load is less than 0, so the search ends at the
-/// first load of 0, and while there are idle CPUs a fork does not examine the whole machine.
+/// Returns the first of the items with the least load. No load is less than 0, so the search ends
+/// at the first load of 0, and while there are idle CPUs a fork does not examine the whole machine.
 fn first_least(loads: impl Iterator<Item = (u64, usize)>) -> Option<(u64, usize)> {
     let mut least: Option<(u64, usize)> = None;
     for (load, number) in loads {

@@ -9,7 +9,7 @@ use schedlab_core::index::TypedIndex;
 use schedlab_core::{CpuId, GroupId};
 
 impl Cfs {
-    /// The queue of a group on a CPU, if it already has one.
+    /// Returns the queue of a group on a CPU, if it already has one.
     #[inline]
     pub(super) fn queue_if_any(&self, group: GroupId, cpu: CpuId) -> Option<CfsRqId> {
         if group == GroupId::ROOT {
@@ -19,7 +19,8 @@ impl Cfs {
         }
     }
 
-    /// The queue of a group on a CPU. Creates it, and those of its ancestors, if they do not exist.
+    /// Returns the queue of a group on a CPU. Creates it, and the queues of the group's ancestors,
+    /// if they do not exist.
     pub(super) fn queue_of(&mut self, group: GroupId, cpu: CpuId) -> CfsRqId {
         if let Some(q) = self.queue_if_any(group, cpu) {
             return q;
@@ -49,7 +50,7 @@ impl Cfs {
         q
     }
 
-    /// `set_task_rq`: the entity of a task belongs to `group` on `cpu` from now on.
+    /// `set_task_rq`: assigns the entity of a task to `group` on `cpu` from now on.
     pub(super) fn set_task_rq(&mut self, e: EntityId, group: GroupId, cpu: CpuId) {
         let q = self.queue_of(group, cpu);
         let entity = &mut self.entities[e];
@@ -58,8 +59,8 @@ impl Cfs {
         entity.depth = self.groups[group].depth;
     }
 
-    /// The fair part of `set_task_cpu`: an entity off its queue goes to another CPU and keeps its
-    /// distance to `min_vruntime`.
+    /// Implements the fair part of `set_task_cpu`: an entity off its queue goes to another CPU and
+    /// keeps its distance to `min_vruntime`.
     pub(super) fn set_task_cpu(&mut self, e: EntityId, from: CpuId, to: CpuId) {
         let group = self.group_of(e);
         let old = self.queue_of(group, from);

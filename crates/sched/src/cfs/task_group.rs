@@ -34,7 +34,7 @@ pub struct TaskGroup {
 }
 
 impl TaskGroup {
-    /// Its queue on `cpu`, if it already has one. (Not for the root group.)
+    /// Returns its queue on `cpu`, if it already has one. (Not for the root group.)
     #[inline]
     pub(super) fn queue_on(&self, cpu: CpuId) -> Option<CfsRqId> {
         self.queues
@@ -54,7 +54,7 @@ pub struct TaskGroups {
 }
 
 impl TaskGroups {
-    /// The root group alone.
+    /// Creates the root group alone.
     pub fn new() -> TaskGroups {
         let root = TaskGroup {
             parent: None,
@@ -77,12 +77,12 @@ impl TaskGroups {
         group.index() < self.rows.len()
     }
 
-    /// The group, if it exists.
+    /// Returns the group, if it exists.
     pub fn get(&self, group: GroupId) -> Option<&TaskGroup> {
         self.rows.get(group.index())
     }
 
-    /// The group, if it exists.
+    /// Returns the group, if it exists.
     pub fn get_mut(&mut self, group: GroupId) -> Option<&mut TaskGroup> {
         self.rows.get_mut(group.index())
     }
@@ -94,7 +94,8 @@ impl TaskGroups {
         GroupId(self.rows.len() as u32 - 1)
     }
 
-    /// All groups but the root, children before their parents, the newest of siblings first.
+    /// Returns all groups but the root, children before their parents, the newest of siblings
+    /// first.
     pub fn bottom_up(&self) -> &[GroupId] {
         debug_assert!(!self.bottom_up_is_stale);
         &self.bottom_up

@@ -30,37 +30,37 @@ impl Cfs {
         e
     }
 
-    /// The entity of a task.
+    /// Returns the entity of a task.
     #[inline]
     pub(super) fn entity_of(&self, pid: Pid) -> EntityId {
         self.entity_of[pid.index()].expect("the thread is a task")
     }
 
-    /// The entity of a thread, if it is a task.
+    /// Returns the entity of a thread, if it is a task.
     #[inline]
     pub(super) fn entity_if_any(&self, pid: Pid) -> Option<EntityId> {
         self.entity_of[pid.index()]
     }
 
-    /// The group of an entity.
+    /// Returns the group of an entity.
     #[inline]
     pub(super) fn group_of(&self, e: EntityId) -> GroupId {
         self.queues[self.entities[e].cfs_rq].group
     }
 
-    /// Total run time of the task `pid`, whose entity is `e`, under all policies, ns.
+    /// Returns the total run time of the task `pid`, whose entity is `e`, under all policies, ns.
     #[inline]
     pub(super) fn total_exec(&self, rqs: &Rqs, pid: Pid, e: EntityId) -> u64 {
         self.entities[e].sum_exec + rqs.thread(pid).rt_sum_exec
     }
 
-    /// The weight of a task by its attributes (and by the `cfs_interactive` rule).
+    /// Returns the weight of a task by its attributes (and by the `cfs_interactive` rule).
     pub(super) fn load_of(&self, pid: Pid, attr: &SchedAttr) -> LoadWeight {
         let attr = self.interactive.effective(pid, attr);
         LoadWeight::of_task(&attr, self.version.old_idle_weight)
     }
 
-    /// On entry to `schedule()`: judges whether the outgoing task is CPU bound. The time since it
+    /// Judges, on entry to `schedule()`, whether the outgoing task is CPU-bound. The time since it
     /// was last charged counts.
     pub(super) fn interactive_judges(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         if !matches!(rqs.thread(pid).policy, Policy::Other | Policy::Batch) {
@@ -76,7 +76,7 @@ impl Cfs {
         }
     }
 
-    /// `pid`, not yet on its queue, has been woken; it has run `ran_ns` in total.
+    /// Records that `pid`, not yet on its queue, has been woken. It has run `ran_ns` in total.
     pub(super) fn interactive_wakes(&mut self, rqs: &Rqs, pid: Pid, e: EntityId, ran_ns: u64) {
         if self.interactive.wakes(pid, rqs.clock(rqs.cpu_of(pid)), ran_ns) {
             self.entities[e].load = self.load_of(pid, &rqs.settings[pid.index()].attr);

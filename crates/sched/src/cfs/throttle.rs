@@ -46,7 +46,7 @@ impl Cfs {
         }
     }
 
-    /// `throttle_cfs_rq`.
+    /// Implements `throttle_cfs_rq`.
     fn throttle_cfs_rq(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let queue = &self.queues[q];
         let (cpu, count) = (queue.cpu, queue.h_nr_running);
@@ -56,7 +56,7 @@ impl Cfs {
         self.limits.set_throttled(platform, q, rqs.clock(cpu));
     }
 
-    /// `unthrottle_cfs_rq`. The group's entity is placed like a waking sleeper.
+    /// Implements `unthrottle_cfs_rq`. The group's entity is placed like a waking sleeper.
     pub(super) fn unthrottle_cfs_rq(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let queue = &self.queues[q];
         let (e, cpu, count) = (queue.entity, queue.cpu, queue.h_nr_running);
@@ -74,7 +74,7 @@ impl Cfs {
         }
     }
 
-    /// A period is over, or returned runtime is to be handed out.
+    /// Handles the end of a period, or hands out returned runtime.
     pub(super) fn bandwidth_timer(
         &mut self,
         rqs: &mut Rqs,

@@ -36,29 +36,29 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// An empty timeline.
+    /// Creates an empty timeline.
     pub const fn new() -> Timeline {
         Timeline { places: Sorted::new(), arrivals: 0 }
     }
 
-    /// The entity that is furthest behind, the first to arrive among equals.
+    /// Returns the entity that is furthest behind, the first to arrive among equals.
     #[inline]
     pub fn leftmost(&self) -> Option<EntityId> {
         (!self.places.is_empty()).then(|| entity_of(self.places.least()))
     }
 
-    /// The virtual time of the entity that is furthest behind.
+    /// Returns the virtual time of the entity that is furthest behind.
     #[inline]
     pub fn leftmost_vruntime(&self) -> Option<Vruntime> {
         (!self.places.is_empty()).then(|| vruntime_of(self.places.least()))
     }
 
-    /// The virtual time of the entity that is furthest ahead.
+    /// Returns the virtual time of the entity that is furthest ahead.
     pub fn rightmost_vruntime(&self) -> Option<Vruntime> {
         (!self.places.is_empty()).then(|| vruntime_of(self.places.greatest()))
     }
 
-    /// Number of waiting entities.
+    /// Returns the number of waiting entities.
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -68,7 +68,7 @@ impl Timeline {
         self.places.is_empty()
     }
 
-    /// The waiting entities with their virtual times, the one furthest behind first.
+    /// Returns the waiting entities with their virtual times, the one furthest behind first.
     pub fn iter(&self) -> impl Iterator<Item = (EntityId, Vruntime)> + '_ {
         self.places.iter().map(|place| (entity_of(place), vruntime_of(place)))
     }

@@ -36,7 +36,7 @@ pub struct Tunables {
     features: u32,
 }
 
-/// `sched_init_granularity`: the factor by which times grow with the number of CPUs.
+/// `sched_init_granularity`: returns the factor by which times grow with the number of CPUs.
 pub fn boot_factor(cpus: u32) -> u64 {
     1 + u64::from(cpus.ilog2())
 }
@@ -45,7 +45,7 @@ pub fn boot_factor(cpus: u32) -> u64 {
 const BOOT_CAP_NS: u64 = 200_000_000;
 
 impl Tunables {
-    /// The values of the release after boot on `cpus` CPUs.
+    /// Returns the values of the release after boot on `cpus` CPUs.
     pub fn at_boot(version: &Version, cpus: u32) -> Tunables {
         let factor = boot_factor(cpus.min(version.factor_cpus_max));
         let mut features = 0;
@@ -89,7 +89,7 @@ impl Tunables {
         }
     }
 
-    /// `__sched_period`: the period in which each of `nr_running` entities runs once, ns.
+    /// `__sched_period`: returns the period in which each of `nr_running` entities runs once, ns.
     #[inline]
     pub(super) fn sched_period(&self, nr_running: u64, rule: PeriodRule) -> u64 {
         if nr_running <= self.nr_latency {
@@ -114,7 +114,8 @@ impl Tunables {
     }
 }
 
-/// `sched_nr_latency` follows when the administrator writes the latency or the minimum granularity.
+/// Returns `sched_nr_latency`, which follows when the administrator writes the latency or the
+/// minimum granularity.
 pub fn nr_latency(latency_ns: u64, min_granularity_ns: u64) -> u64 {
     latency_ns.div_ceil(min_granularity_ns)
 }
@@ -123,7 +124,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 const ANY: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
 
 impl Tunables {
-    /// The tunables of a release with their values; `others` come before the feature bits.
+    /// Returns the tunables of a release with their values; `others` come before the feature bits.
     pub fn list(&self, version: &Version, others: impl Iterator<Item = Tunable>) -> Vec<Tunable> {
         let mut all = Vec::new();
         let mut add = |name: &'static str, value: i64, range, help| {

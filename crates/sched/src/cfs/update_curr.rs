@@ -9,7 +9,7 @@ use schedlab_core::Platform;
 impl Cfs {
     /// `update_curr`: charges the running entity of queue `q` for the time since it was last
     /// charged or picked. Its vruntime grows by that time, scaled by its weight, and `min_vruntime`
-    /// follows. It affects one queue only; callers that charge the whole hierarchy walk it.
+    /// follows. It affects one queue only. Callers that charge the whole hierarchy walk it.
     #[inline]
     pub(super) fn update_curr(&mut self, rqs: &mut Rqs, platform: &mut Platform, q: CfsRqId) {
         let queue = &mut self.queues[q];

@@ -2,8 +2,8 @@
 //!
 //! The weight of a group's entity on a CPU should be the fraction of the group's shares that
 //! corresponds to the fraction of its load on that CPU. The kernel computes this from time to time
-//! (`sched_shares_ratelimit`), from the momentary content of the queues; in between the weights are
-//! out of date.
+//! (`sched_shares_ratelimit`), from the momentary content of the queues. In between, the weights
+//! are out of date.
 
 use super::Cfs;
 use super::ids::CfsRqId;
@@ -147,8 +147,8 @@ impl Cfs {
         }
     }
 
-    /// `effective_load`: the change of the weight of `cpu` if `own` were added to the queue of
-    /// `group` there, and `all` to the group as a whole. Signed.
+    /// `effective_load`: returns the change of the weight of `cpu` if `own` were added to the queue
+    /// of `group` there, and `all` to the group as a whole. Signed.
     pub(super) fn effective_load(
         &self,
         group: GroupId,
@@ -183,7 +183,7 @@ impl Cfs {
         own
     }
 
-    /// `update_h_load`: the weights of a CPU's queues as the CPU sees them, top down.
+    /// `update_h_load`: computes the weights of a CPU's queues as the CPU sees them, top down.
     pub(super) fn update_h_load(&mut self, cpu: CpuId) {
         self.queues[CfsRqId::root(cpu)].h_load = self.cpu_loads.weighted_load(cpu);
         // Groups are numbered in order of creation: parents before children.

@@ -1,4 +1,4 @@
-//! Virtual time.
+//! Virtual time: the vruntime of entities and queues.
 
 use core::ops::{Add, AddAssign, Sub};
 
@@ -14,13 +14,13 @@ impl Vruntime {
     /// early.
     pub const INIT: Vruntime = Vruntime((1u64 << 20).wrapping_neg());
 
-    /// The point `ns` after 0.
+    /// Returns the point `ns` after 0.
     #[inline]
     pub const fn from_ns(ns: u64) -> Vruntime {
         Vruntime(ns)
     }
 
-    /// Nanoseconds since 0, modulo 2^64.
+    /// Returns the nanoseconds since 0, modulo 2^64.
     #[inline]
     pub const fn ns(self) -> u64 {
         self.0
@@ -32,19 +32,19 @@ impl Vruntime {
         (self.0.wrapping_sub(other.0) as i64) < 0
     }
 
-    /// `max_vruntime`: the later of the two.
+    /// `max_vruntime`: returns the later of the two.
     #[inline]
     pub const fn max(self, other: Vruntime) -> Vruntime {
         if self.is_before(other) { other } else { self }
     }
 
-    /// `min_vruntime`: the earlier of the two.
+    /// `min_vruntime`: returns the earlier of the two.
     #[inline]
     pub const fn min(self, other: Vruntime) -> Vruntime {
         if other.is_before(self) { other } else { self }
     }
 
-    /// The distance of this point after `other`; negative if it is before it.
+    /// Returns the distance of this point after `other`; negative if it is before it.
     #[inline]
     pub const fn ahead_of(self, other: Vruntime) -> i64 {
         self.0.wrapping_sub(other.0) as i64

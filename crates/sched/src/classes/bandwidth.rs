@@ -19,7 +19,7 @@
 //! A queue whose slice is used up while the pool is empty is **throttled**: it leaves its parent's
 //! queue, with everything in it, as if it had gone to sleep. (In 6.18 its tasks leave one by one.)
 //! At the next period the throttled queues are first raised just above zero, in the order in which
-//! they were throttled, and return; anything further they draw from the pool as usual.
+//! they were throttled, and return. Anything further they draw from the pool as usual.
 //!
 //! A queue may keep what it has drawn when the period is over. In 3.2 that runtime then
 //! **expires**. Since 5.4 it does not, so a group on many CPUs can exceed the quota of a single
@@ -33,13 +33,13 @@
 //! # Division of work
 //!
 //! This module keeps the accounts and the timers. Only the fair class knows how a queue works, so
-//! it removes queues and puts them back; [`Bandwidth`] reports when to do so.
+//! it removes queues and puts them back. [`Bandwidth`] reports when to do so.
 //!
 //! # Cost
 //!
-//! Nothing where no group has a quota. A charge: O(1) per level of groups. A throttling: the same
-//! as going to sleep. The period timer of a group: O(its throttled queues). Nothing walks all
-//! groups except `check_hierarchy`, when an administrator sets a quota.
+//! There is no cost where no group has a quota. A charge costs O(1) per level of groups, and a
+//! throttling as much as going to sleep. The period timer of a group costs O(its throttled queues).
+//! Nothing walks all groups except `check_hierarchy`, when an administrator sets a quota.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -176,7 +176,8 @@ pub struct Bandwidth<Q> {
     ever_used: bool,
 }
 
-/// The timers use keys of their own among those of the release: 0 and 1 modulo 4, from 4 on.
+/// Returns the key of the period timer. Among the timers of the release, the keys from 4 on that
+/// are 0 or 1 modulo 4 are reserved for this module.
 const fn period_timer_of(group: GroupId) -> TimerKey {
     TimerKey(4 + 4 * group.0)
 }
@@ -208,12 +209,12 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         all
     }
 
-    /// The next group has been created, below `parent`.
+    /// Records that the next group has been created, below `parent`.
     pub fn group_made(&mut self, parent: GroupId) {
         self.pools.push(Pool::new(Some(parent), self.version));
     }
 
-    /// The next queue has been created, of `group` on `cpu`.
+    /// Records that the next queue has been created, of `group` on `cpu`.
     pub fn queue_made(&mut self, group: GroupId, cpu: CpuId) {
         self.locals.push(Local {
             group,
@@ -256,9 +257,9 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
-    /// `account_cfs_rq_runtime`: queue `q` has run for `delta_ns`; its CPU's clock reads `now_ns`.
-    /// Returns `false` if it has no runtime left and gets no more, so that its running task must
-    /// yield.
+    /// `account_cfs_rq_runtime`: charges queue `q`, which has run for `delta_ns`. Its CPU's clock
+    /// reads `now_ns`. Returns `false` if it has no runtime left and gets no more, so that its
+    /// running task must yield.
     #[inline]
     pub fn account(&mut self, platform: &mut Platform, q: Q, now_ns: u64, delta_ns: u64) -> bool {
         self.limited == 0 || !self.locals[q].enabled || {
@@ -271,7 +272,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
-    /// `account_cfs_rq_runtime` from 7.2 on: queue `q` has run for `delta_ns`. It draws up to a
+    /// `account_cfs_rq_runtime` from 7.2 on: charges queue `q` for `delta_ns`. It draws up to a
     /// slice if it goes on running (`goes_on`), else the least. Returns `false` if it has no runtime
     /// left and gets none, so that it is throttled at once.
     pub fn account_at_once(
@@ -291,7 +292,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             || if goes_on { self.assign(platform, q) } else { self.gets_the_least(platform, q) }
     }
 
-    /// `expire_cfs_rq_runtime`: runtime drawn in an earlier period is lost.
+    /// `expire_cfs_rq_runtime`: discards runtime drawn in an earlier period.
     fn expire(&mut self, q: Q, now_ns: u64) {
         let local = &mut self.locals[q];
         if !self.version.expires || now_ns < local.expires || local.remaining_ns < 0 {
@@ -306,8 +307,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
-    /// `assign_cfs_rq_runtime`: fills queue `q` up to a slice, as far as the pool allows. Returns
-    /// whether it may continue.
+    /// `assign_cfs_rq_runtime`: fills queue `q` up to a slice, to the extent that the pool allows.
+    /// Returns whether it may continue.
     fn assign(&mut self, platform: &mut Platform, q: Q) -> bool {
         let Local { group, cpu, .. } = self.locals[q];
         self.start_period_timer(platform, group, cpu);
@@ -326,7 +327,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         local.remaining_ns > 0
     }
 
-    /// Later releases try this before they throttle queue `q`: raise it just above zero.
+    /// Raises queue `q` just above zero. Later releases try this before they throttle a queue.
     pub fn gets_the_least(&mut self, platform: &mut Platform, q: Q) -> bool {
         let Local { group, cpu, .. } = self.locals[q];
         self.start_period_timer(platform, group, cpu);
@@ -358,8 +359,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
-    /// `return_cfs_rq_runtime`: the last entity has left queue `q`. All but a small amount goes
-    /// back to the pool.
+    /// `return_cfs_rq_runtime`: returns all but a small amount to the pool, because the last entity
+    /// has left queue `q`.
     pub fn return_slack(&mut self, platform: &mut Platform, q: Q) {
         if self.limited == 0 {
             return;
@@ -387,7 +388,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
-    /// Queue `q` is throttled from now on. (Its entity has left its parent's queue.)
+    /// Marks queue `q` as throttled. (Its entity has left its parent's queue.)
     pub fn set_throttled(&mut self, platform: &mut Platform, q: Q, clock_ns: u64) {
         let local = &mut self.locals[q];
         let pool = &mut self.pools[local.group.index()];
@@ -403,7 +404,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.start_period_timer(platform, group, cpu);
     }
 
-    /// Queue `q` is no longer throttled. (Its entity is about to return.)
+    /// Marks queue `q` as no longer throttled. (Its entity is about to return.)
     pub fn clear_throttled(&mut self, q: Q, clock_ns: u64) {
         let local = &mut self.locals[q];
         let pool = &mut self.pools[local.group.index()];
@@ -420,7 +421,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
-    /// One of the timers has fired.
+    /// Handles the expiry of one of the timers.
     pub fn timer(&mut self, platform: &mut Platform, key: TimerKey) -> Expiry {
         let group = GroupId(key.0 / 4 - 1);
         if key == slack_timer_of(group) {
@@ -430,8 +431,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         }
     }
 
-    /// `do_sched_cfs_period_timer`: a period is over. The timer stops after a period in which no
-    /// runtime was drawn.
+    /// `do_sched_cfs_period_timer`: handles the end of a period. The timer stops after a period in
+    /// which no runtime was drawn.
     fn period_timer(&mut self, platform: &mut Platform, group: GroupId) -> Expiry {
         let now_ns = platform.now_ns();
         let pool = &mut self.pools[group.index()];
@@ -461,8 +462,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         Expiry::Distribute(group)
     }
 
-    /// `do_sched_cfs_slack_timer`: the pool has more than a slice, and throttled queues could use
-    /// it.
+    /// `do_sched_cfs_slack_timer`: hands out runtime when the pool has more than a slice and
+    /// throttled queues could use it.
     fn slack_timer(&mut self, platform: &mut Platform, group: GroupId) -> Expiry {
         let pool = &mut self.pools[group.index()];
         pool.slack_timer_active = false;
@@ -476,8 +477,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
     }
 
     /// `distribute_cfs_runtime`, one step: raises the queue of `group` that has been throttled
-    /// longest just above zero. `None` if there is none, or if the pool runs dry (the queue then
-    /// has received the rest).
+    /// longest just above zero. Returns `None` if no queue is throttled, or if the pool runs dry.
+    /// (The queue has then received the rest.)
     pub fn next_to_release(&mut self, group: GroupId) -> Option<Q> {
         let pool = &mut self.pools[group.index()];
         let q = pool.first_throttled?;
@@ -493,8 +494,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
     }
 
     /// `distribute_cfs_runtime`, all steps: raises the throttled queues of `group` just above zero,
-    /// in their order, as far as the pool allows. The caller then unthrottles those that [may
-    /// continue](Bandwidth::may_go_on).
+    /// in their order, to the extent that the pool allows. The caller then unthrottles those that
+    /// [may continue](Bandwidth::may_go_on).
     pub fn distribute(&mut self, group: GroupId) {
         let pool = &mut self.pools[group.index()];
         let mut next = pool.first_throttled;
@@ -514,7 +515,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.locals[q].remaining_ns > 0
     }
 
-    /// The CPU on which the period timer of `group` fires.
+    /// Returns the CPU on which the period timer of `group` fires.
     pub fn timer_cpu(&self, group: GroupId) -> CpuId {
         self.pools[group.index()].timer_cpu
     }
@@ -525,12 +526,12 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.locals[q].throttled
     }
 
-    /// The throttled queue after `q`.
+    /// Returns the throttled queue after `q`.
     pub fn next_throttled(&self, q: Q) -> Option<Q> {
         self.locals[q].later
     }
 
-    /// The queue of `group` that has been throttled longest.
+    /// Returns the queue of `group` that has been throttled longest.
     pub fn first_throttled(&self, group: GroupId) -> Option<Q> {
         self.pools[group.index()].first_throttled
     }
@@ -643,7 +644,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         Ok(())
     }
 
-    /// The value of `sched_cfs_bandwidth_slice_us`.
+    /// Returns the value of `sched_cfs_bandwidth_slice_us`.
     pub fn slice_us(&self) -> i64 {
         self.slice_ns / 1000
     }
@@ -653,7 +654,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         self.slice_ns = value * 1000;
     }
 
-    /// The group's counters, except its usage.
+    /// Returns the group's counters, except its usage.
     pub fn stats(&self, group: GroupId) -> GroupStats {
         let pool = &self.pools[group.index()];
         GroupStats {
@@ -712,15 +713,15 @@ impl<Q: TypedIndex> Bandwidth<Q> {
     }
 }
 
-/// `to_ratio`: a fraction of a period, in 2^-20.
+/// `to_ratio`: returns a fraction of a period, in units of 2^-20.
 fn ratio(quota: u64, period: u64) -> u64 {
     ((u128::from(quota) << 20) / u128::from(period)) as u64
 }
 
 impl<Q> Pool<Q> {
-    /// The end of a period that begins now. A timer continues where it stopped: at its next
+    /// Returns the end of a period that begins now. A timer continues where it stopped: at its next
     /// scheduled expiry, or whole periods after that. (In later releases the first expiry is at a
-    /// random fraction of a period; here the fraction is 0.)
+    /// random fraction of a period. Here the fraction is 0.)
     fn next_end(&mut self, now_ns: u64) -> u64 {
         if self.expires_ns <= now_ns {
             let since = (now_ns - self.expires_ns) % self.period_ns;

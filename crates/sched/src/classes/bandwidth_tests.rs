@@ -1,8 +1,8 @@
 //! Quotas of task groups, checked against the rules: pools, slices, the runtime that queues keep
-//! and return, the two timers.
+//! and return, and the two timers.
 //!
-//! The numbers are those of the description of 3.2: a queue draws 5 ms at a time and keeps 1 ms
-//! when it returns runtime; the slack timer takes 5 ms; nothing is handed out within 2 ms before a
+//! The numbers come from the description of 3.2. A queue draws 5 ms at a time and keeps 1 ms when
+//! it returns runtime. The slack timer takes 5 ms. Nothing is handed out in the last 2 ms before a
 //! refill.
 
 use super::bandwidth::{Bandwidth, BandwidthVersion, Expiry, Quota, is_timer};
@@ -49,7 +49,7 @@ impl Accounts {
         self.take_orders();
     }
 
-    /// The group's queue on a CPU.
+    /// Returns the group's queue on a CPU.
     fn q(&self, cpu: u32) -> CfsRqId {
         CfsRqId::new((self.cpus + cpu) as usize)
     }
@@ -89,7 +89,7 @@ impl Accounts {
         expiry
     }
 
-    /// The queue on `cpu` has run for `delta_ns`. Returns whether it may continue.
+    /// Charges the queue on `cpu` for `delta_ns`. Returns whether it may continue.
     fn runs(&mut self, cpu: u32, delta_ns: u64) -> bool {
         let (q, now_ns) = (self.q(cpu), self.platform.now_ns());
         let goes_on = self.all.account(&mut self.platform, q, now_ns, delta_ns);
@@ -97,8 +97,8 @@ impl Accounts {
         goes_on
     }
 
-    /// Time for which the queue on `cpu` may run from now on if no other queue draws, in steps of 1
-    /// ms.
+    /// Returns the time for which the queue on `cpu` may run from now on if no other queue draws,
+    /// in steps of 1 ms.
     fn may_run_ms(&mut self, cpu: u32) -> u64 {
         (1..).find(|_| !self.runs(cpu, MS)).unwrap()
     }
@@ -135,7 +135,7 @@ fn a_hog_draws_slices_until_the_pool_is_dry() {
     m.at(20 * MS);
     m.throttle(0);
     assert!(m.all.is_throttled(m.q(0)));
-    // The refill brings it to 1 ns; a tick later it owes 999,999 ns and draws 5,999,999 of 20 ms.
+    // The refill brings it to 1 ns. A tick later it owes 999,999 ns and draws 5,999,999 of 20 ms.
     assert_eq!(m.fire(), Expiry::Distribute(GROUP));
     assert_eq!(m.due_ms(), [200.0]);
     assert_eq!(m.release(), Some(0));
@@ -155,13 +155,13 @@ fn a_refill_ignores_what_remains() {
     assert_eq!(m.fire(), Expiry::Nothing);
     assert!(m.runs(1, 0));
     assert_eq!(m.may_run_ms(1), 20);
-    // Without expiry, and without a burst, the result is the same; with one, up to 7 ms more are
+    // Without expiry, and without a burst, the result is the same. With one, up to 7 ms more are
     // saved.
     for (burst_ms, expected, bursts) in [(0, 20, 0), (7, 27, 1)] {
         let mut m = Accounts::new(BandwidthVersion::V5_14, 2, 20, burst_ms);
         assert!(m.runs(0, MS));
         m.fire();
-        // 20 ms on top of the remainder; a queue may have a nanosecond to begin with.
+        // 20 ms on top of the remainder. A queue may have a nanosecond to begin with.
         let may_run = m.may_run_ms(1);
         assert!((expected..=expected + 1).contains(&may_run), "{may_run}");
         m.fire();
@@ -235,7 +235,7 @@ fn what_was_drawn_in_an_earlier_period_is_not_given_back() {
     m.fire();
     m.leaves(0);
     assert_eq!(m.may_run_ms(1), 20);
-    // Later releases have no expiry: 20 ms and the 3 that are returned; the pool is limited to the
+    // Later releases have no expiry: 20 ms and the 3 that are returned. The pool is limited to the
     // quota only at a refill.
     let mut m = Accounts::new(BandwidthVersion::V5_14, 2, 20, 0);
     assert!(m.runs(0, MS));
@@ -266,7 +266,7 @@ fn drawn_runtime_expires_with_its_period() {
 
 #[test]
 fn the_slack_timer_hands_out_what_is_given_back() {
-    // A quota of 10 ms, drawn by the first two CPUs; the third is throttled.
+    // A quota of 10 ms, drawn by the first two CPUs. The third is throttled.
     let drawn = || {
         let mut m = Accounts::new(BandwidthVersion::V3_2, 3, 10, 0);
         assert!(m.runs(0, 0) && m.runs(1, 0) && !m.runs(2, 0));
@@ -283,7 +283,7 @@ fn the_slack_timer_hands_out_what_is_given_back() {
     assert_eq!(m.fire(), Expiry::Distribute(GROUP));
     assert_eq!(m.release(), Some(2));
     assert_eq!(m.release(), None);
-    // 1 ns of the 8 ms is already there; the queue draws the rest.
+    // 1 ns of the 8 ms is already there. The queue draws the rest.
     assert!(m.runs(2, 0));
     assert_eq!(m.may_run_ms(2), 8);
     // The end of the period must be at least 7 ms away.
@@ -350,7 +350,7 @@ fn the_last_of_the_pool_goes_to_the_first_in_line() {
     // The first owes 1.6 ms, receives the whole refill and stays throttled.
     assert_eq!(m.fire(), Expiry::Distribute(GROUP));
     assert_eq!(m.release(), None);
-    // Then it receives 0.6 ms and 1 ns; the rest brings the second to -200,001 ns.
+    // Then it receives 0.6 ms and 1 ns. The rest brings the second to -200,001 ns.
     assert_eq!(m.fire(), Expiry::Distribute(GROUP));
     assert_eq!(m.release(), Some(0));
     assert_eq!(m.release(), None);
@@ -382,7 +382,7 @@ fn another_quota_voids_what_was_drawn() {
     assert!(m.runs(0, 0) && m.runs(0, MS));
     m.at(50 * MS);
     m.set(Quota { quota_us: Some(30_000), period_us: 80_000, burst_us: 0 });
-    // All of it is in the pool; the timer stays set for its old time.
+    // All of it is in the pool. The timer stays set for its old time.
     assert_eq!(m.due_ms(), [100.0]);
     assert_eq!(m.may_run_ms(1), 30);
     assert!(!m.runs(0, 0), "4 ms of the old quota are gone");

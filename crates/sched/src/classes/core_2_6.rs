@@ -2,12 +2,12 @@
 //!
 //! # `schedule()`
 //!
-//! 1. Read the clock; clear the mark of the current thread.
+//! 1. Read the clock, and clear the mark of the current thread.
 //! 2. If the thread is going to sleep, take it off the runqueue.
 //! 3. Its class may pull work here (real-time).
 //! 4. If the runqueue is empty, balance: try to pull a task from another CPU.
-//! 5. Put the thread away; ask the classes in order for the next.
-//! 6. Switch; the new thread's class may push work away (real-time).
+//! 5. Put the thread away, and ask the classes in order for the next thread.
+//! 6. Switch. The new thread's class may push work away (real-time).
 //! 7. If the new thread is marked (see [`rq`](super::rq)), start over.
 //!
 //! # A wakeup
@@ -17,13 +17,14 @@
 //!
 //! # The migration thread
 //!
-//! Each CPU has one, of real-time priority 99, bound to it. It is woken to push a task away from
-//! its CPU (active balancing, an affinity that forbids the CPU, an exec). It takes no time: its
-//! whole run lies within one call of `schedule()`, so the machine never sees it.
+//! Each CPU has a migration thread of real-time priority 99, which is bound to it. The thread is
+//! woken to push a task away from its CPU (active balancing, an affinity that forbids the CPU, an
+//! exec). It takes no time: its whole run lies within one call of `schedule()`, so the machine
+//! never sees it.
 //!
 //! A task that calls `execve(2)`, and for which another CPU is better, asks the migration thread
-//! and sleeps. The thread moves it and wakes it, from the CPU that it leaves. It therefore arrives
-//! like a sleeper, and may be pulled straight back.
+//! and sleeps. The thread moves the task and wakes it, from the CPU that the task leaves. The task
+//! therefore arrives like a sleeper, and may be pulled straight back.
 
 use super::bandwidth::Quota;
 use super::rq::{ClassId, Settings, Thread, prio_of};
@@ -92,19 +93,19 @@ macro_rules! class {
 }
 
 impl<F: FairClass, D: Class> ClassList<F, D> {
-    /// The class of `pid`.
+    /// Returns the class of `pid`.
     #[inline]
     fn class_of(&self, pid: Pid) -> ClassId {
         self.core.thread(pid).class
     }
 
-    /// The class that selects a CPU for `pid`.
+    /// Returns the class that selects a CPU for `pid`.
     #[inline]
     fn selecting_class(&self, pid: Pid) -> ClassId {
         if self.fair.selects_for_all() { ClassId::Fair } else { self.class_of(pid) }
     }
 
-    /// `activate_task`: `pid` joins the runqueue of its CPU.
+    /// `activate_task`: adds `pid` to the runqueue of its CPU.
     // (Always inlined, like `deactivate_task` and `check_preempt_curr`: each is a thin layer
     // between an event and the class's hook.)
     #[inline(always)]
@@ -112,13 +113,13 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         let &Thread { cpu, class, .. } = self.core.thread(pid);
         class!(self, class, enqueue_task(platform, cpu, pid, why));
         self.core.thread_mut(pid).on_rq = true;
-        // The fair class counts its own threads, because those of throttled groups do not count.
+        // The fair class counts its own threads, because threads of throttled groups do not count.
         if class != ClassId::Fair {
             self.core.add_nr_running(cpu, 1);
         }
     }
 
-    /// `deactivate_task`: `pid` leaves the runqueue of its CPU.
+    /// `deactivate_task`: removes `pid` from the runqueue of its CPU.
     #[inline(always)]
     fn deactivate_task(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) {
         let &Thread { cpu, class, .. } = self.core.thread(pid);
@@ -133,7 +134,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
     }
 
-    /// `set_task_cpu`: `pid`, on no runqueue, goes to `to`.
+    /// `set_task_cpu`: moves `pid`, which is on no runqueue, to `to`.
     #[inline]
     fn set_task_cpu(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
         if self.core.cpu_of(pid) != to {
@@ -237,7 +238,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.core.thread_mut(pid).runnable = false;
     }
 
-    /// `__migrate_task`: moves `pid` to `to`, unless it has left, or may no longer run there.
+    /// `__migrate_task`: moves `pid` to `to`, unless `pid` has left, or may no longer run there.
     fn migrate_task(&mut self, platform: &mut Platform, cpu: CpuId, pid: Pid, to: CpuId) {
         if self.core.cpu_of(pid) != cpu || !self.core.is_allowed(pid, to) {
             return;
@@ -260,8 +261,8 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         }
     }
 
-    /// `try_to_wake_up`, executed on [`Rqs::this_cpu`]. `waker` is `None` for an interrupt and for
-    /// anything that is not a task of the workload.
+    /// Implements `try_to_wake_up`, executed on [`Rqs::this_cpu`]. `waker` is `None` for an
+    /// interrupt and for anything that is not a task of the workload.
     fn try_to_wake_up(
         &mut self,
         platform: &mut Platform,
@@ -447,7 +448,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         self.core.external = parent == Parent::External;
         self.rt.thread_born(&self.core, platform, pid, parent);
         self.fair.thread_born(&self.core, pid, attr, parent);
-        if let Parent::Task { .. } = parent {
+        if parent != Parent::External || self.fair.chooses_cpu_at_first_wakeup() {
             let class = self.selecting_class(pid);
             let chosen = class!(self, class, select_task_rq(platform, pid, Select::Fork));
             let chosen = if attr.allowed.contains(chosen) {
@@ -528,7 +529,7 @@ impl<F: FairClass, D: Class> Scheduler for ClassList<F, D> {
         let pid = self.core.pid(task);
         self.core.act_on(by);
         let present = self.core.settings[pid.index()].attr;
-        // setpriority(2) changes the nice value alone; sched_setscheduler(2) changes everything
+        // setpriority(2) changes the nice value alone. `sched_setscheduler(2)` changes everything
         // else. A call that changes both performs one after the other.
         let but_nice = SchedAttr { nice: present.nice, ..*attr };
         if but_nice != present {
@@ -670,7 +671,7 @@ impl<F: FairClass, D: Class> Inspect for ClassList<F, D> {
         RULES.iter().chain(rt::rules::RULES).chain(fair).collect()
     }
 
-    /// The candidates of the first class that has any.
+    /// Lists the candidates of the first class that has any.
     fn candidates(&self, cpu: CpuId, out: &mut Vec<Candidate>) {
         let before = out.len();
         self.rt.candidates(&self.core, cpu, out);
@@ -750,7 +751,7 @@ impl<F: FairClass, D: Class> ClassList<F, D> {
         self.fair.group_set_quota(&mut self.core, platform, group, quota)
     }
 
-    /// `sched_move_task`.
+    /// Implements `sched_move_task`.
     fn move_task(
         &mut self,
         platform: &mut Platform,

@@ -2,13 +2,13 @@
 //!
 //! From the smallest: the hardware threads of a core (SMT), the cores that share their last cache
 //! (MC), the CPUs of a node (CPU), up to 16 nodes (NODE), and, on larger machines, all nodes
-//! (ALLNODES). Every CPU has a domain at each; redundant domains are dropped
+//! (ALLNODES). Every CPU has a domain at each level. Redundant domains are dropped
 //! ([`Dropping::NoNewFlags`](super::domains::Dropping)).
 //!
 //! Node distances decide only which nodes share a NODE domain on a machine of more than 16. The
 //! kernel takes the 16 nearest as seen from each node, so that spans may overlap. Here the largest
-//! distance that divides the nodes cleanly into parts of at most 16 is used, and no NODE level if
-//! there is no such distance. (No kernel was run on so many nodes for comparison.)
+//! distance that divides the nodes cleanly into parts of at most 16 is used. If there is no such
+//! distance, there is no NODE level. (No kernel was run on more than 16 nodes for comparison.)
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ use schedlab_core::topology::{Level, LevelKind, Place};
 /// Maximum number of nodes of a NODE domain (`SD_NODES_PER_DOMAIN`).
 const NODES_PER_DOMAIN: u32 = 16;
 
-/// The levels of a machine. A machine of one CPU has none.
+/// Returns the levels of a machine. A machine of one CPU has none.
 pub fn levels(topology: &Topology) -> Vec<Level> {
     if topology.cpus() == 1 {
         return Vec::new();
@@ -51,7 +51,7 @@ pub fn levels(topology: &Topology) -> Vec<Level> {
     levels
 }
 
-/// Number of nodes of the largest span of a level.
+/// Returns the number of nodes of the largest span of a level.
 fn most_nodes(topology: &Topology, level: &Level) -> u32 {
     let mut nodes: Vec<(u32, u32)> =
         topology.iter().map(|cpu| (level.span_of[cpu.index()], topology.place(cpu).node)).collect();

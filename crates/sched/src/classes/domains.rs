@@ -60,7 +60,7 @@ pub struct DomainParams {
 }
 
 impl DomainParams {
-    /// The parameters by the kernel's names.
+    /// Returns the parameters by the kernel's names.
     fn describe(&self, kind: LevelKind) -> String {
         let mut text = alloc::format!(
             "min_interval {} max_interval {} ms, busy_factor {}, imbalance_pct {}, \
@@ -99,8 +99,8 @@ impl DomainParams {
         text
     }
 
-    /// The flags as bits: first the flags that are meaningful between two or more groups, then
-    /// those that are meaningful within a single group.
+    /// Returns the flags as bits: first the flags that are meaningful between two or more groups,
+    /// then those that are meaningful within a single group.
     fn flags(&self, kind: LevelKind) -> (u32, u32) {
         let bits = |flags: &[bool]| {
             let bit = |(place, &is_set): (usize, &bool)| u32::from(is_set) << place;
@@ -168,7 +168,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// The online CPUs that `cpu` reaches, ascending.
+    /// Returns the online CPUs that `cpu` reaches, ascending.
     fn of(&self, cpu: CpuId, is_online: impl Fn(CpuId) -> bool) -> Vec<CpuId> {
         match self {
             Reach::Divided(span_of) => {
@@ -189,7 +189,7 @@ impl Reach {
 pub struct Span {
     /// The CPUs, ascending.
     pub cpus: Vec<CpuId>,
-    /// The groups in the order of their first CPUs; their members ascending.
+    /// The groups in the order of their first CPUs. Their members are ascending.
     pub groups: Vec<Vec<CpuId>>,
     /// The CPUs as a set.
     pub set: CpuSet,
@@ -220,13 +220,13 @@ struct Described {
 }
 
 impl Domains {
-    /// The domains of `topology` with a release's parameters.
+    /// Creates the domains of `topology` with a release's parameters.
     pub fn new(topology: &Topology, params: impl Fn(LevelKind) -> DomainParams) -> Domains {
         Domains::of_levels(topology.cpus(), topology.levels(), params)
     }
 
-    /// The domains of levels that a release has built from the topology in its own way. Smallest
-    /// level first; each span of a level lies within a span of the next.
+    /// Returns the domains of levels that a release has built from the topology in its own way.
+    /// Smallest level first. Each span of a level lies within a span of the next.
     pub fn of_levels(
         cpus: u32,
         machine: &[Level],
@@ -235,8 +235,8 @@ impl Domains {
         Domains::build(cpus, described(cpus, machine, params), Dropping::EqualSpans, |_| true)
     }
 
-    /// Like `of_levels`, but the flags decide which are dropped. Levels at which no CPU has a
-    /// domain are left out.
+    /// Does the same as `of_levels`, but the flags decide which levels are dropped. Levels at which
+    /// no CPU has a domain are left out.
     pub fn by_flags(
         cpus: u32,
         machine: &[Level],
@@ -257,7 +257,7 @@ impl Domains {
         if counts(&all) == counts(&fewer) { fewer } else { all }
     }
 
-    /// The domains of levels that may overlap.
+    /// Returns the domains of levels that may overlap.
     pub fn of_reaches(cpus: u32, levels: Vec<(LevelKind, DomainParams, Reach)>) -> Domains {
         let mut below = Reach::Divided((0..cpus).collect());
         let levels = levels.into_iter().map(|(kind, params, reach)| {
@@ -292,25 +292,25 @@ impl Domains {
         Domains { cpus, levels, dropping, present }
     }
 
-    /// Number of CPUs.
+    /// Returns the number of CPUs.
     #[inline]
     pub fn cpus(&self) -> u32 {
         self.cpus
     }
 
-    /// Number of levels, including those at which no CPU has a domain.
+    /// Returns the number of levels, including those at which no CPU has a domain.
     #[inline]
     pub fn levels(&self) -> usize {
         self.levels.len()
     }
 
-    /// A level by number.
+    /// Returns a level by number.
     #[inline]
     pub fn level(&self, number: usize) -> &DomainLevel {
         &self.levels[number]
     }
 
-    /// The levels at which `cpu` has a domain, smallest first.
+    /// Returns the levels at which `cpu` has a domain, smallest first.
     #[inline]
     pub fn of(&self, cpu: CpuId) -> impl DoubleEndedIterator<Item = usize> + use<> {
         let present = self.present[cpu.index()];
@@ -364,7 +364,7 @@ impl Domains {
         text
     }
 
-    /// The level of the largest domain of `cpu` below `level`.
+    /// Returns the level of the largest domain of `cpu` below `level`.
     #[inline]
     pub fn child(&self, cpu: CpuId, level: usize) -> Option<usize> {
         let below = self.present[cpu.index()] & ((1 << level) - 1);
@@ -373,23 +373,23 @@ impl Domains {
 }
 
 impl Span {
-    /// The CPUs of the group with this number.
+    /// Returns the CPUs of the group with this number.
     #[inline]
     pub fn group(&self, number: usize) -> &[CpuId] {
         // Groups of single CPUs need no lookup.
         if self.single_cpu_groups { &self.cpus[number..=number] } else { &self.groups[number] }
     }
 
-    /// The CPUs of the group with this number that may balance for it: all of them, unless groups
-    /// overlap. The first represents the group.
+    /// Returns the CPUs of the group with this number that may balance for it: all of them, unless
+    /// groups overlap. The first represents the group.
     #[inline]
     pub fn balancers(&self, number: usize) -> &[CpuId] {
         if self.balancers.is_empty() { self.group(number) } else { &self.balancers[number] }
     }
 }
 
-/// The levels of a machine with the parameters that a release gives them. The groups of each level
-/// are the spans of the one below, or single CPUs at the lowest.
+/// Returns the levels of a machine with the parameters that a release gives them. The groups of
+/// each level are the spans of the one below, or single CPUs at the lowest.
 fn described(
     cpus: u32,
     machine: &[Level],
@@ -412,7 +412,7 @@ impl From<DomainLevel> for Described {
     }
 }
 
-/// [`Dropping::EqualSpans`]: the levels whose spans are larger than all below, as bits.
+/// [`Dropping::EqualSpans`]: Returns the levels whose spans are larger than all below, as bits.
 fn growing_spans(levels: &[DomainLevel], cpu: CpuId) -> u32 {
     let (mut present, mut size_below) = (0, 1);
     for (number, level) in levels.iter().enumerate() {
@@ -425,7 +425,7 @@ fn growing_spans(levels: &[DomainLevel], cpu: CpuId) -> u32 {
     present
 }
 
-/// [`Dropping::NoNewFlags`]: the levels at which `cpu` has a domain, as bits.
+/// [`Dropping::NoNewFlags`]: Returns the levels at which `cpu` has a domain, as bits.
 fn new_flags(levels: &[DomainLevel], cpu: CpuId, next_stays: bool) -> u32 {
     let Some(lowest) = levels.first() else {
         return 0;
@@ -442,7 +442,7 @@ fn new_flags(levels: &[DomainLevel], cpu: CpuId, next_stays: bool) -> u32 {
         below = next;
         next += 1;
     }
-    // At the bottom a domain of one CPU is dropped, too.
+    // At the bottom, a domain of one CPU is also dropped.
     if lowest.span(cpu).cpus.len() == 1 { present & !1 } else { present }
 }
 
@@ -552,7 +552,7 @@ impl DomainLevel {
         DomainLevel { kind, params, span_of, group_of, spans, reach, below, overlaps: true }
     }
 
-    /// The span of `cpu` at this level.
+    /// Returns the span of `cpu` at this level.
     #[inline]
     pub fn span(&self, cpu: CpuId) -> &Span {
         &self.spans[self.span_of[cpu.index()] as usize]
@@ -567,7 +567,7 @@ impl DomainLevel {
         self.span_of[a.index()] == self.span_of[b.index()]
     }
 
-    /// The number of the group of `cpu` within its span.
+    /// Returns the number of the group of `cpu` within its span.
     #[inline]
     pub fn group_of(&self, cpu: CpuId) -> usize {
         self.group_of[cpu.index()] as usize

@@ -19,7 +19,7 @@ fn machine(cpus: u32) -> Machine {
 }
 
 impl Machine {
-    /// A group with a quota in ms of each 100 ms. `None`: no limit.
+    /// Returns a group with a quota in ms of each 100 ms. `None`: no limit.
     fn limited(&mut self, quota_ms: Option<u64>) -> GroupId {
         let group = self.sched.group_new(&mut self.platform, GroupId::ROOT, 1024).unwrap();
         self.write_limit(group, quota_ms);
@@ -33,7 +33,8 @@ impl Machine {
         self.sched.inspect().audit().unwrap();
     }
 
-    /// The spans from `from_ms` on in which the given tasks run, ms; adjacent spans are joined.
+    /// Returns the spans from `from_ms` on in which the given tasks run, ms. Adjacent spans are
+    /// joined.
     fn turns(&self, tasks: &[TaskId], from_ms: u64) -> Vec<(f64, f64)> {
         let mut turns: Vec<(f64, f64)> = Vec::new();
         for &(_, start, end, task) in &self.slices {
@@ -52,7 +53,7 @@ impl Machine {
 
 #[test]
 fn the_first_nanosecond_is_worth_a_tick_and_is_paid_for_by_nobody_else() {
-    // 1 ns and 20 ms last for 20 ticks and one more; the next quota pays for the overrun.
+    // 1 ns and 20 ms last for 20 ticks and one more. The next quota pays for the overrun.
     let mut m = machine(1);
     let group = m.limited(Some(20));
     m.in_group(group, Life::Hog);

@@ -55,7 +55,7 @@ impl Machine {
         self.start(attr, life, Parent::External)
     }
 
-    /// CPU time of the given tasks between two times, ns.
+    /// Returns the CPU time of the given tasks between two times, ns.
     fn ran(&self, tasks: &[TaskId], from: u64, until: u64) -> u64 {
         self.slices
             .iter()
@@ -305,7 +305,7 @@ fn the_kernels_limits_on_limits_hold() {
     m.set_quota(outer, None, 100_000, 0).unwrap();
     m.set_quota(inner, Some(400_000), 100_000, 0).unwrap();
     assert!(m.set_quota(outer, Some(399_999), 100_000, 0).is_err());
-    // In later releases the limit of the outer group simply applies, too.
+    // In later releases the limit of the outer group simply also applies.
     let mut m = machine("eevdf", 1);
     let outer = m.group(GroupId::ROOT, 1024);
     let inner = m.group(outer, 1024);
@@ -345,7 +345,7 @@ fn a_smaller_slice_is_drawn_more_often() {
     assert_eq!([5_000, 20_000].map(used), [10 * MS, 0]);
 }
 
-/// The groups' fractions of the CPU time after `seconds`, in millionths.
+/// Returns the groups' fractions of the CPU time after `seconds`, in millionths.
 fn parts(m: &mut Machine, groups: &[GroupId], seconds: u64) -> Vec<u64> {
     let from: Vec<u64> = groups.iter().map(|&group| m.usage(group)).collect();
     let start = m.now();

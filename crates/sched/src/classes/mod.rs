@@ -78,7 +78,7 @@ pub enum Enqueue {
 pub enum Dequeue {
     /// It sleeps, stops or has ended.
     Sleep,
-    /// `DEQUEUE_SPECIAL`: it stops or has ended; no class delays that (6.x).
+    /// `DEQUEUE_SPECIAL`: it stops or has ended. No class delays that (6.x).
     Special,
     /// It goes to another CPU.
     Migrate,
@@ -121,7 +121,7 @@ pub enum Select {
 /// threads), [`Thread::on_rq`](rq::Thread::on_rq) and [`Rq::curr`](rq::Rq::curr) itself.
 #[allow(unused_variables)]
 pub trait Class {
-    /// `pid` joins the runqueue.
+    /// Adds `pid` to the runqueue.
     fn enqueue_task(
         &mut self,
         rqs: &mut Rqs,
@@ -131,8 +131,8 @@ pub trait Class {
         why: Enqueue,
     );
 
-    /// `pid` leaves the runqueue. Returns `false` if the class keeps it there for a while (EEVDF's
-    /// delayed dequeue).
+    /// Removes `pid` from the runqueue. Returns `false` if the class keeps it there for a while
+    /// (EEVDF's delayed dequeue).
     fn dequeue_task(
         &mut self,
         rqs: &mut Rqs,
@@ -142,11 +142,11 @@ pub trait Class {
         why: Dequeue,
     ) -> bool;
 
-    /// `pid`, running, calls `sched_yield(2)`. The core requests the reschedule afterwards.
+    /// Handles `sched_yield(2)` by the running `pid`. The core requests the reschedule afterwards.
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `pid`, of any class, is new on a runqueue whose running thread is *of this class*. Decides
-    /// whether it preempts that thread.
+    /// Decides whether `pid`, of any class, preempts the running thread. `pid` is new on a runqueue
+    /// whose running thread is *of this class*.
     fn check_preempt_curr(
         &mut self,
         rqs: &mut Rqs,
@@ -160,10 +160,10 @@ pub trait Class {
     fn pick_next_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId)
     -> Option<Pid>;
 
-    /// `pid` stops running. If it is still on the runqueue it continues to wait.
+    /// Stops `pid`. If it is still on the runqueue, it continues to wait.
     fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `pid`, which was put away only to be changed, continues to run.
+    /// Lets `pid`, which was put away only to be changed, continue to run.
     fn set_curr_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
     /// Selects the CPU of `pid`, which is on no runqueue: any CPU on which it may run.
@@ -175,10 +175,10 @@ pub trait Class {
         select: Select,
     ) -> CpuId;
 
-    /// The tick interrupted `pid`.
+    /// Handles a tick that interrupted `pid`.
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `pid` is new. It joins the runqueue.
+    /// Adds the new `pid` to the runqueue.
     fn task_new(
         &mut self,
         rqs: &mut Rqs,
@@ -190,7 +190,7 @@ pub trait Class {
         self.enqueue_task(rqs, platform, cpu, pid, Enqueue::New);
     }
 
-    /// `pid` has been woken or created on `cpu`, and the preemption check is over.
+    /// Called when `pid` has been woken or created on `cpu`, and the preemption check is over.
     fn task_woken(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {}
 
     /// Called in `schedule()` before the pick. `prev` is of this class and may have left the
@@ -201,8 +201,8 @@ pub trait Class {
     /// and a thread of this class was picked.
     fn post_schedule(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {}
 
-    /// From now on `pid` may run on `nr` CPUs. [`Rqs`] still has the old number, but already the
-    /// new set.
+    /// Called when `pid` may run on `nr` CPUs from now on. [`Rqs`] still has the old number, but
+    /// already has the new set.
     fn set_cpus_allowed(
         &mut self,
         rqs: &mut Rqs,
@@ -213,13 +213,14 @@ pub trait Class {
     ) {
     }
 
-    /// `pid`, on the runqueue, has left this class.
+    /// Called when `pid`, on the runqueue, has left this class.
     fn switched_from(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {}
 
-    /// `pid`, on the runqueue, has joined this class.
+    /// Called when `pid`, on the runqueue, has joined this class.
     fn switched_to(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `pid`, on the runqueue, has a new priority, other than `old_prio`, within this class.
+    /// Called when `pid`, on the runqueue, has a new priority, other than `old_prio`, within this
+    /// class.
     fn prio_changed(
         &mut self,
         rqs: &mut Rqs,
@@ -239,16 +240,23 @@ pub trait FairClass: Class {
     /// golden schedules differ by release.)
     const DEQUEUES_AT_BLOCK: bool = false;
 
+    /// Whether the release chooses the CPU of a new task only when it is woken for the first time.
+    /// Then it also does so for tasks from outside the workload, whose start is such a wakeup on
+    /// the CPU with the fewest tasks.
+    fn chooses_cpu_at_first_wakeup(&self) -> bool {
+        false
+    }
+
     /// Makes room for `pid` and records its initial attributes. It is on no runqueue yet; [`Rqs`]
     /// has its row.
     fn thread_born(&mut self, rqs: &Rqs, pid: Pid, attr: &TaskAttr, parent: Parent);
 
-    /// The attributes of `pid` have changed. It is on no runqueue (or has been taken off for the
-    /// change); [`Rqs`] has the new ones.
+    /// Called when the attributes of `pid` have changed. `pid` is on no runqueue (or has been taken
+    /// off for the change). [`Rqs`] has the new attributes.
     fn attr_changed(&mut self, rqs: &Rqs, pid: Pid, old: &SchedAttr);
 
-    /// `pid`, of any class, has moved from `from` to the CPU recorded in [`Rqs`]. It is on no fair
-    /// runqueue.
+    /// Called when `pid`, of any class, has moved from `from` to the CPU recorded in [`Rqs`]. It is
+    /// on no fair runqueue.
     fn task_moved(&mut self, rqs: &Rqs, pid: Pid, from: CpuId);
 
     /// Selects a CPU for `pid`, which runs and has called `execve(2)`: any CPU on which it may run.
@@ -256,22 +264,23 @@ pub trait FairClass: Class {
         rqs.cpu_of(pid)
     }
 
-    /// `schedule()` has been entered; `prev`, of this class, is about to be put away.
+    /// Called when `schedule()` has been entered and `prev`, of this class, is about to be put
+    /// away.
     fn schedule_entered(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid) {}
 
-    /// `pid`, of any class, is about to leave the runqueue as a sleeper.
+    /// Called when `pid`, of any class, is about to leave the runqueue as a sleeper.
     fn task_sleeps(&mut self, rqs: &Rqs, pid: Pid) {}
 
-    /// `waker`, a running task of any class, wakes another task.
+    /// Called when `waker`, a running task of any class, wakes another task.
     fn task_wakes_other(&mut self, rqs: &Rqs, waker: Pid) {}
 
-    /// `pid`, of any class, is about to be put away.
+    /// Called when `pid`, of any class, is about to be put away.
     fn task_put(&mut self, rqs: &Rqs, pid: Pid) {}
 
-    /// The tick, before the hook of the running thread's class: decaying loads.
+    /// Called at the tick, before the hook of the running thread's class: updates decaying loads.
     fn update_cpu_load(&mut self, rqs: &Rqs, cpu: CpuId);
 
-    /// The tick, after the hook of the running thread's class: periodic balancing.
+    /// Called at the tick, after the hook of the running thread's class: balances periodically.
     /// [`core_2_6::wake_migration_thread`] wakes a migration thread.
     fn trigger_load_balance(
         &mut self,
@@ -281,10 +290,10 @@ pub trait FairClass: Class {
         cpu: CpuId,
     );
 
-    /// A CPU has gone offline or come back, and [`Rqs::domains`] has been rebuilt.
+    /// Called when a CPU has gone offline or come back, and [`Rqs::domains`] has been rebuilt.
     fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {}
 
-    /// `cpu` is about to go idle: tries to pull work to it. (2.6.24 also balances the tasks of
+    /// Tries to pull work to `cpu`, which is about to go idle. (2.6.24 also balances the tasks of
     /// `rt`.)
     fn idle_balance(
         &mut self,
@@ -294,8 +303,8 @@ pub trait FairClass: Class {
         cpu: CpuId,
     );
 
-    /// The migration thread of `cpu` runs with [`Rq::active_balance`](rq::Rq::active_balance) set:
-    /// pushes a task away. (2.6.24: possibly a task of `rt`.)
+    /// Pushes a task away, when the migration thread of `cpu` runs with
+    /// [`Rq::active_balance`](rq::Rq::active_balance) set. (2.6.24: possibly a task of `rt`.)
     fn active_load_balance(
         &mut self,
         rqs: &mut Rqs,
@@ -310,7 +319,7 @@ pub trait FairClass: Class {
         false
     }
 
-    /// A timer that does not belong to the real-time class has expired.
+    /// Called when a timer that does not belong to the real-time class has expired.
     fn timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) {}
 
     /// See [`Administer::group_new`](schedlab_core::Administer::group_new).
@@ -363,7 +372,7 @@ pub trait FairClass: Class {
         false
     }
 
-    /// `pid`, taken off its runqueue for the change, belongs to `group` from now on.
+    /// Assigns `pid`, which has been taken off its runqueue for the change, to `group`.
     ///
     /// # Errors
     /// If there are no groups. Nothing has changed then.
@@ -377,7 +386,7 @@ pub trait FairClass: Class {
         Err(Errno::NotSupported.because("this scheduler has no task groups"))
     }
 
-    /// The class's tunables.
+    /// Returns the class's tunables.
     fn tunables(&self, rqs: &Rqs) -> Vec<Tunable>;
 
     /// Writes a tunable; name and range have been checked.
@@ -386,12 +395,12 @@ pub trait FairClass: Class {
     /// If the kernel refuses the value for another reason.
     fn set_tunable(&mut self, rqs: &mut Rqs, name: &str, value: i64) -> Result<(), TunableError>;
 
-    /// The rules of the class: 120 to 199.
+    /// Returns the rules of the class: 120 to 199.
     fn rules(&self) -> &'static [RuleDoc] {
         &[]
     }
 
-    /// The rules of balancing, if it is shared with other schedulers: 200 and above.
+    /// Returns the rules of balancing, if it is shared with other schedulers: 200 and above.
     fn more_rules(&self) -> &'static [RuleDoc] {
         &[]
     }
@@ -400,7 +409,7 @@ pub trait FairClass: Class {
     /// [`Inspect::candidates`](schedlab_core::Inspect::candidates).
     fn candidates(&self, rqs: &Rqs, cpu: CpuId, out: &mut Vec<Candidate>) {}
 
-    /// The promises of the release.
+    /// Returns the promises of the release.
     fn promises(&self, rqs: &Rqs, load: &Load) -> Promises;
 
     /// Checks the class's data structures for consistency.

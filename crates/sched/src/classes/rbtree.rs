@@ -2,25 +2,24 @@
 //!
 //! # Why a tree, and why this one
 //!
-//! A fair class must find the entity that is furthest behind, put another in at its place, and take
-//! any of them out: O(log n) each. The leftmost entity is cached, so that looking at it costs
-//! nothing.
+//! A fair class must find the entity that is furthest behind, insert another in its place in the
+//! order, and remove any of them. Each costs O(log n). The leftmost entity is cached, so that
+//! reading it costs nothing.
 //!
-//! Nodes are entities, by a typed index `I`. Their [`Links`] stand where the class wants them,
-//! beside what else it looks at on the way down ([`Rows`]); a tree is no more than its [`Root`].
-//! [`Nodes`] is a table for classes that keep nothing else in the tree. Keys are virtual times,
-//! which wrap: `a` comes before `b` if the difference `a - b`, taken as signed, is negative. An
-//! entity goes to the right of all with an equal key, so that equals keep the order in which they
-//! came.
+//! Nodes are entities, identified by a typed index `I`. The class chooses the place of their
+//! [`Links`], next to the other data that it reads on the way down ([`Rows`]). A tree consists only
+//! of its [`Root`]. [`Nodes`] is a table for classes that keep nothing else in the tree. Keys are
+//! virtual times, which wrap: `a` comes before `b` if the difference `a - b`, taken as signed, is
+//! negative. An entity is inserted to the right of all entities with an equal key, so that equals
+//! keep the order in which they came.
 //!
 //! # Augmentation
 //!
-//! A class may keep something about each subtree (the smallest of something in it).
-//! [`RowsMut::recompute`] and [`RowsMut::hand_over`] tell it when a node's subtree has changed. The
-//! order of these calls, and the shape of the tree, are those of the textbook's algorithms
-//! (insertion and deletion by recolouring and rotating; a node with two children is replaced by its
-//! in-order successor), which the kernel follows too: both are visible where a class keeps inexact
-//! minima or breaks ties by shape.
+//! A class may keep a value for each subtree, such as a minimum over it. [`RowsMut::recompute`] and
+//! [`RowsMut::hand_over`] notify the class when a node's subtree has changed. The order of these
+//! calls and the shape of the tree follow the textbook's algorithms (insertion and deletion by
+//! recolouring and rotating; a node with two children is replaced by its in-order successor), as in
+//! the kernel. Both are visible where a class keeps inexact minima or breaks ties by shape.
 
 use schedlab_core::index::{IndexVec, TypedIndex};
 
@@ -39,13 +38,13 @@ impl<I> Default for Links<I> {
 }
 
 impl<I: Copy> Links<I> {
-    /// The left child, if any.
+    /// Returns the left child, if any.
     #[inline]
     pub fn left(&self) -> Option<I> {
         self.left
     }
 
-    /// The right child, if any.
+    /// Returns the right child, if any.
     #[inline]
     pub fn right(&self) -> Option<I> {
         self.right
@@ -72,21 +71,21 @@ impl<I> Default for Root<I> {
 }
 
 impl<I: Copy> Root<I> {
-    /// The entity with the smallest key, the first to arrive among equals. `None` if the tree is
-    /// empty.
+    /// Returns the entity with the smallest key, the first to arrive among equals. `None` if the
+    /// tree is empty.
     #[inline]
     pub fn leftmost(&self) -> Option<I> {
         self.leftmost
     }
 
-    /// The entity with the largest key, the last to arrive among equals. `None` if the tree is
-    /// empty.
+    /// Returns the entity with the largest key, the last to arrive among equals. `None` if the tree
+    /// is empty.
     #[inline]
     pub fn rightmost(&self) -> Option<I> {
         self.rightmost
     }
 
-    /// The topmost node. `None` if the tree is empty.
+    /// Returns the topmost node. `None` if the tree is empty.
     #[inline]
     pub fn top(&self) -> Option<I> {
         self.root
@@ -95,20 +94,20 @@ impl<I: Copy> Root<I> {
 
 /// Read access of a tree to the table of its entities.
 pub trait Rows<I> {
-    /// The key of `node`.
+    /// Returns the key of `node`.
     fn key(&self, node: I) -> u64;
 
-    /// The links of `node`.
+    /// Returns the links of `node`.
     fn links(&self, node: I) -> &Links<I>;
 
-    /// The colour of `node`.
+    /// Whether `node` is red.
     fn is_red(&self, node: I) -> bool;
 }
 
 /// Write access of a tree to the table of its entities, and the maintenance of values for each
 /// subtree, of which there are none by default.
 pub trait RowsMut<I>: Rows<I> {
-    /// The links of `node`.
+    /// Returns the links of `node`.
     fn links_mut(&mut self, node: I) -> &mut Links<I>;
 
     /// Colours `node`.
@@ -122,28 +121,30 @@ pub trait RowsMut<I>: Rows<I> {
         false
     }
 
-    /// [`recompute`](RowsMut::recompute) for a `node` below which only `new` has been added.
+    /// Does the work of [`recompute`](RowsMut::recompute) for a `node` below which only `new` has
+    /// been added.
     #[inline]
     fn recompute_with(&mut self, node: I, new: I) -> bool {
         let _ = new;
         self.recompute(node)
     }
 
-    /// [`recompute`](RowsMut::recompute) for a `node` below which only `old` has been removed.
+    /// Does the work of [`recompute`](RowsMut::recompute) for a `node` below which only `old` has
+    /// been removed.
     #[inline]
     fn recompute_without(&mut self, node: I, old: I) -> bool {
         let _ = old;
         self.recompute(node)
     }
 
-    /// `new` replaces `old`: the value maintained for the subtree there becomes that of `new`.
+    /// Replaces `old` by `new`: the value maintained for the subtree there becomes that of `new`.
     #[inline]
     fn hand_over(&mut self, old: I, new: I) {
         let _ = (old, new);
     }
 }
 
-/// The entity after `node` in the tree's order, if any.
+/// Returns the entity after `node` in the tree's order, if any.
 pub fn next<I: TypedIndex>(rows: &impl Rows<I>, node: I) -> Option<I> {
     let links = rows.links(node);
     if let Some(right) = links.right {
@@ -161,7 +162,7 @@ pub fn next<I: TypedIndex>(rows: &impl Rows<I>, node: I) -> Option<I> {
     }
 }
 
-/// The entity before `node` in the tree's order, if any.
+/// Returns the entity before `node` in the tree's order, if any.
 fn previous<I: TypedIndex>(rows: &impl Rows<I>, node: I) -> Option<I> {
     let links = rows.links(node);
     if let Some(left) = links.left {
@@ -191,7 +192,7 @@ fn first_below<I: TypedIndex>(rows: &impl Rows<I>, mut node: I) -> I {
     node
 }
 
-/// All entities of a tree, in order.
+/// Returns all entities of a tree, in order.
 pub fn iter<I: TypedIndex, R: Rows<I>>(
     rows: R,
     root: &Root<I>,
@@ -238,9 +239,9 @@ pub fn insert<I: TypedIndex>(rows: &mut impl RowsMut<I>, root: &mut Root<I>, new
     }
 }
 
-/// The node below which a new node with this key belongs, and on which side. Descending a large
-/// tree costs a cache miss for each node, and many new nodes come last, so the ends are examined
-/// first.
+/// Returns the node below which a new node with this key belongs, and on which side. Descending a
+/// large tree costs a cache miss for each node, and many new nodes come last, so the ends are
+/// examined first.
 #[inline]
 fn place_of<I: TypedIndex>(rows: &impl Rows<I>, root: &Root<I>, key: u64) -> (Option<I>, bool) {
     let is_before = |node: I| (key.wrapping_sub(rows.key(node)) as i64) < 0;
@@ -269,7 +270,8 @@ pub fn recompute_upward<I: TypedIndex>(rows: &mut impl RowsMut<I>, from: Option<
     }
 }
 
-/// Like [`recompute_upward`], when only `old` has been removed below `from`; stops below `stop`.
+/// Does the same as [`recompute_upward`] when only `old` has been removed below `from`. Stops below
+/// `stop`.
 #[inline]
 fn recompute_without<I: TypedIndex>(
     rows: &mut impl RowsMut<I>,
@@ -410,7 +412,7 @@ fn put_in_place<I: TypedIndex>(
     }
 }
 
-/// The paths through the left (or right) child of `hole` lack a black node.
+/// Repairs the tree when the paths through the left (or right) child of `hole` lack a black node.
 fn remove_fixup<I: TypedIndex>(
     rows: &mut impl RowsMut<I>,
     root: &mut Root<I>,
@@ -557,7 +559,7 @@ impl<I: TypedIndex> Default for Nodes<I> {
 }
 
 impl<I: TypedIndex> Nodes<I> {
-    /// An empty table.
+    /// Creates an empty table.
     pub const fn new() -> Nodes<I> {
         Nodes { nodes: IndexVec::new() }
     }
@@ -570,13 +572,13 @@ impl<I: TypedIndex> Nodes<I> {
         }
     }
 
-    /// The key under which `node` was inserted.
+    /// Returns the key under which `node` was inserted.
     #[inline]
     pub fn key(&self, node: I) -> u64 {
         self.nodes[node].key
     }
 
-    /// The entity after `node` in the tree's order, if any.
+    /// Returns the entity after `node` in the tree's order, if any.
     pub fn next(&self, node: I) -> Option<I> {
         next(self, node)
     }

@@ -28,7 +28,7 @@ use schedlab_core::{CpuId, CpuSet, Platform, Policy, SchedAttr, TaskId, Who};
 pub struct Pid(pub u32);
 
 impl Pid {
-    /// The number as an index into a table of threads.
+    /// Returns the number as an index into a table of threads.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -50,23 +50,23 @@ pub enum ClassId {
 }
 
 impl ClassId {
-    /// The class of a policy.
+    /// Returns the class of a policy.
     pub const fn of(policy: Policy) -> ClassId {
         match policy {
-            Policy::Other | Policy::Batch | Policy::Idle => ClassId::Fair,
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => ClassId::Fair,
             Policy::Fifo | Policy::RoundRobin => ClassId::Rt,
             Policy::Deadline => ClassId::Deadline,
         }
     }
 }
 
-/// The kernel's internal priority; smaller is more urgent: -1 deadline, 0..=98 real-time, 100..=139
-/// fair, 140 idle threads.
+/// Returns the kernel's internal priority; smaller is more urgent: -1 deadline, 0..=98 real-time,
+/// 100..=139 fair, 140 idle threads.
 pub const fn prio_of(attr: &SchedAttr) -> i16 {
     match attr.policy {
         Policy::Deadline => -1,
         Policy::Fifo | Policy::RoundRobin => 99 - attr.rt_priority as i16,
-        Policy::Other | Policy::Batch | Policy::Idle => 120 + attr.nice as i16,
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => 120 + attr.nice as i16,
     }
 }
 
@@ -97,7 +97,7 @@ pub struct Thread {
     /// (2.6.24 to 2.6.32).
     pub execs: bool,
     /// CPU time used under a real-time policy since it received one, ns. (The fair class keeps the
-    /// rest; this is added to it when the task becomes an ordinary one.)
+    /// rest. This is added to it when the task becomes an ordinary one.)
     pub rt_sum_exec: u64,
 }
 
@@ -145,8 +145,8 @@ pub struct Rq {
     pub active_balance: bool,
     /// The CPU that the migration thread pushes to.
     pub push_cpu: CpuId,
-    /// Whether its migration thread has work and waits to run; 6.x counts it among the threads
-    /// meanwhile.
+    /// Whether its migration thread has work and waits to run. In the meantime, 6.x counts it among
+    /// the threads.
     pub stopper_waits: bool,
     /// Tasks that must leave this CPU, with the destination of each. The migration thread moves
     /// them.
@@ -161,10 +161,10 @@ pub struct Rq {
 #[derive(Clone, Debug)]
 pub struct Rqs {
     cpus: u32,
-    /// By CPU.
+    /// Runqueues by CPU.
     pub rqs: Vec<Rq>,
-    /// By CPU: threads of all classes on its runqueue, waiting or running, except those of
-    /// throttled groups. Changed by [`Rqs::add_nr_running`] and [`Rqs::sub_nr_running`].
+    /// By CPU: number of threads of all classes on its runqueue, waiting or running, except threads
+    /// of throttled groups. Changed by [`Rqs::add_nr_running`] and [`Rqs::sub_nr_running`].
     pub nr_running: Vec<u32>,
     /// The CPUs with more than one thread, which could give one away, 64 per word.
     overcommitted: Vec<u64>,
@@ -200,7 +200,7 @@ pub struct Rqs {
 }
 
 impl Rqs {
-    /// The initial state, in which all CPUs idle.
+    /// Creates the initial state, in which all CPUs idle.
     pub fn new(domains: Domains) -> Rqs {
         let cpus = domains.cpus();
         let mut threads = Vec::with_capacity(2 * cpus as usize + 64);
@@ -251,13 +251,13 @@ impl Rqs {
         }
     }
 
-    /// Number of CPUs.
+    /// Returns the number of CPUs.
     #[inline]
     pub fn cpus(&self) -> u32 {
         self.cpus
     }
 
-    /// Number of CPUs online.
+    /// Returns the number of CPUs online.
     #[inline]
     pub fn online_cpus(&self) -> u32 {
         self.online_cpus
@@ -269,38 +269,38 @@ impl Rqs {
         self.is_online[cpu.index()]
     }
 
-    /// `cpu` goes online or offline (a change of its state); the domains follow.
+    /// Sets `cpu` online or offline (a change of its state). The domains follow.
     pub fn set_online(&mut self, cpu: CpuId, online: bool) {
         self.is_online[cpu.index()] = online;
         self.online_cpus = if online { self.online_cpus + 1 } else { self.online_cpus - 1 };
         self.domains.rebuild(|cpu| self.is_online[cpu.index()]);
     }
 
-    /// The idle thread of `cpu`.
+    /// Returns the idle thread of `cpu`.
     #[inline]
     pub fn idle_thread(&self, cpu: CpuId) -> Pid {
         Pid(cpu.0)
     }
 
-    /// The migration thread of `cpu`.
+    /// Returns the migration thread of `cpu`.
     #[inline]
     pub fn migration_thread(&self, cpu: CpuId) -> Pid {
         Pid(self.cpus + cpu.0)
     }
 
-    /// The thread of `task`.
+    /// Returns the thread of `task`.
     #[inline]
     pub fn pid(&self, task: TaskId) -> Pid {
         Pid(2 * self.cpus + task.0)
     }
 
-    /// The task of `pid`. `None` for idle and migration threads.
+    /// Returns the task of `pid`. `None` for idle and migration threads.
     #[inline]
     pub fn task(&self, pid: Pid) -> Option<TaskId> {
         pid.0.checked_sub(2 * self.cpus).map(TaskId)
     }
 
-    /// The name of `pid` in an account of a decision.
+    /// Returns the name of `pid` in an account of a decision.
     pub fn who(&self, pid: Pid) -> Who {
         match self.task(pid) {
             Some(task) => Who::Task(task),
@@ -321,25 +321,25 @@ impl Rqs {
         pid.0 < self.cpus
     }
 
-    /// The thread's row.
+    /// Returns the thread's row.
     #[inline]
     pub fn thread(&self, pid: Pid) -> &Thread {
         &self.threads[pid.index()]
     }
 
-    /// The thread's row.
+    /// Returns the thread's row.
     #[inline]
     pub fn thread_mut(&mut self, pid: Pid) -> &mut Thread {
         &mut self.threads[pid.index()]
     }
 
-    /// The CPU whose runqueue `pid` belongs to.
+    /// Returns the CPU whose runqueue `pid` belongs to.
     #[inline]
     pub fn cpu_of(&self, pid: Pid) -> CpuId {
         self.threads[pid.index()].cpu
     }
 
-    /// The thread that runs on `cpu`.
+    /// Returns the thread that runs on `cpu`.
     #[inline]
     pub fn curr(&self, cpu: CpuId) -> Pid {
         self.rqs[cpu.index()].curr
@@ -358,13 +358,13 @@ impl Rqs {
             || self.settings[pid.index()].allowed.contains(cpu)
     }
 
-    /// The clock of `cpu` as last read, ns.
+    /// Returns the clock of `cpu` as last read, ns.
     #[inline]
     pub fn clock(&self, cpu: CpuId) -> u64 {
         self.rqs[cpu.index()].clock
     }
 
-    /// `update_rq_clock`: `cpu` reads the time. Where a CPU reads [only its own
+    /// `update_rq_clock`: lets `cpu` read the time. Where a CPU reads [only its own
     /// clock](Rqs::own_clocks_only), nothing happens for another CPU.
     #[inline]
     pub fn update_rq_clock(&mut self, platform: &mut Platform, cpu: CpuId) {
@@ -426,15 +426,15 @@ impl Rqs {
         }
     }
 
-    /// `curr` occupies `cpu` from now on.
+    /// Records that `curr` occupies `cpu` from now on.
     #[inline]
     pub fn set_curr(&mut self, cpu: CpuId, curr: Pid) {
         self.changed[cpu.index() / 64] |= 1 << (cpu.0 % 64);
         self.rqs[cpu.index()].curr = curr;
     }
 
-    /// Returns those of the 64 CPUs from 64 `word` on whose number of threads or current thread may
-    /// have changed since the last call: bit 0 is the first.
+    /// Returns which of the 64 CPUs from `64 * word` on may have changed their number of threads or
+    /// their current thread since the last call. Bit 0 is the first CPU.
     #[inline]
     pub fn take_changed(&mut self, word: usize) -> u64 {
         core::mem::take(&mut self.changed[word])
@@ -451,14 +451,14 @@ impl Rqs {
         self.overcommitted_count > 0
     }
 
-    /// The CPUs from `from` to `until` - 1 that have more than one thread, ascending.
+    /// Returns the CPUs from `from` to `until` - 1 that have more than one thread, ascending.
     #[inline]
     pub fn overcommitted(&self, from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
         members(&self.overcommitted, from, until)
     }
 
-    /// The CPUs from `from` to `until` - 1 that have no thread on their runqueues, ascending. (The
-    /// last one may still be about to leave.)
+    /// Returns the CPUs from `from` to `until` - 1 that have no thread on their runqueues,
+    /// ascending. (The last one may still be about to leave.)
     #[inline]
     pub fn vacant(&self, from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
         members(&self.vacant, from, until)
@@ -471,7 +471,7 @@ impl Rqs {
         self.external = false;
     }
 
-    /// `pid`, on no runqueue, belongs to `to` from now on. Returns its previous CPU.
+    /// Assigns `pid`, which is on no runqueue, to `to`. Returns its previous CPU.
     #[inline]
     pub fn set_cpu(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) -> CpuId {
         let from = self.cpu_of(pid);
@@ -482,8 +482,8 @@ impl Rqs {
         from
     }
 
-    /// Like [`set_cpu`](Rqs::set_cpu), for a class other than the fair one: the core reports the
-    /// move to the fair class, which tracks the CPU of every task.
+    /// Does the same as [`set_cpu`](Rqs::set_cpu), for a class other than the fair one: the core
+    /// reports the move to the fair class, which tracks the CPU of every task.
     pub fn set_cpu_and_report(&mut self, platform: &mut Platform, pid: Pid, to: CpuId) {
         let from = self.set_cpu(platform, pid, to);
         self.moved.push((pid, from));
@@ -499,7 +499,7 @@ impl Rqs {
         }
     }
 
-    /// `sched_rt_avg_update`: `cpu` has spent `delta_ns` on a real-time task.
+    /// `sched_rt_avg_update`: records that `cpu` has spent `delta_ns` on a real-time task.
     pub fn rt_avg_add(&mut self, cpu: CpuId, delta_ns: u64) {
         self.rqs[cpu.index()].rt_avg += delta_ns;
         self.rt_avg_decay(cpu);
@@ -515,7 +515,7 @@ impl Rqs {
     }
 }
 
-/// The members of a set of CPUs from `from` to `until` - 1, ascending.
+/// Returns the members of a set of CPUs from `from` to `until` - 1, ascending.
 #[inline]
 fn members(set: &[u64], from: u32, until: u32) -> impl Iterator<Item = CpuId> + '_ {
     let mut word = from as usize / 64;

@@ -8,15 +8,15 @@
 //! that the least is at the very end and is removed by shortening the list.
 //!
 //! A block that overflows is split, and blocks are found through the list of their least numbers.
-//! They are not merged again, but are dropped when they are empty: as time passes all of them are
-//! emptied.
+//! Blocks are not merged again, but are dropped when they are empty: as time passes, all of them
+//! become empty.
 //!
 //! # Cost
 //!
 //! Reading the least: nothing. Removing it: O(1). Insertion and removal elsewhere: a binary search,
 //! and a move of at most one block (1 KiB). At most once in `BLOCK` / 2 insertions a block is
-//! split, which moves up to half of the list of blocks, or nothing of it if the block is at either
-//! end.
+//! split. A split moves up to half of the entries in the list of blocks, or none if the block is at
+//! either end.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -49,10 +49,10 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    /// Represents the absence of a number; it cannot be a member.
+    /// Represents the absence of a number. It cannot be a member.
     pub const NONE: u128 = u128::MAX;
 
-    /// An empty set.
+    /// Creates an empty set.
     pub const fn new() -> Sorted {
         Sorted { least: Self::NONE, len: 0, blocks: VecDeque::new(), spare: Vec::new() }
     }
@@ -62,18 +62,18 @@ impl Sorted {
         (a.wrapping_sub(b) as i128) < 0
     }
 
-    /// The least number. [`Sorted::NONE`] if the set is empty.
+    /// Returns the least number. [`Sorted::NONE`] if the set is empty.
     #[inline]
     pub fn least(&self) -> u128 {
         self.least
     }
 
-    /// The greatest number. [`Sorted::NONE`] if the set is empty.
+    /// Returns the greatest number. [`Sorted::NONE`] if the set is empty.
     pub fn greatest(&self) -> u128 {
         self.blocks.front().map_or(Self::NONE, |block| block.numbers[0])
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
@@ -85,7 +85,7 @@ impl Sorted {
         self.len == 0
     }
 
-    /// All numbers, ascending.
+    /// Returns all numbers, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u128> + '_ {
         self.blocks.iter().rev().flat_map(|block| block.numbers.iter().rev()).copied()
     }
@@ -162,7 +162,7 @@ impl Sorted {
         self.least = self.blocks.back().map_or(Self::NONE, |block| block.least);
     }
 
-    /// The index of the block that contains `number`, or to which it belongs.
+    /// Returns the index of the block that contains `number`, or to which it belongs.
     #[inline]
     fn block_of(&self, number: u128) -> usize {
         // A number less than all others belongs in the last block.
@@ -188,7 +188,7 @@ impl Sorted {
         self.blocks.push_back(Block { least: new, numbers });
     }
 
-    /// Splits the lesser half of a block off into a block of its own.
+    /// Splits the lesser half of a block off into a new block.
     #[cold]
     fn split(&mut self, place: usize) {
         let mut lesser = self.spare.pop().unwrap_or_default();

@@ -49,7 +49,7 @@ pub(crate) struct Bench<S> {
     since: Vec<u64>,
     timers: BTreeMap<TimerKey, (u64, TimerPhase)>,
     ticks: u64,
-    /// The slices that ran: CPU, from, to (ns), task; adjacent ones are joined.
+    /// The slices that ran: CPU, from, to (ns), task. Adjacent ones are joined.
     pub slices: Vec<(u32, u64, u64, u32)>,
 }
 
@@ -146,6 +146,7 @@ impl<S: Scheduler> Bench<S> {
         row.wake_at = wake_at;
         let reason = if dead { BlockReason::Dead } else { BlockReason::Interruptible };
         self.sched.block(&mut self.platform, CpuId(cpu), task, reason);
+        self.platform.resched(CpuId(cpu));
         self.take_orders();
     }
 
@@ -283,7 +284,7 @@ impl<S: Scheduler> Bench<S> {
         self.reschedule();
     }
 
-    /// The slices of CPU 0 in ms, as (task, from, to).
+    /// Returns the slices of CPU 0 in ms, as (task, from, to).
     pub fn slices_ms(&self) -> Vec<(u32, f64, f64)> {
         let ms = |ns: u64| ns as f64 / MS as f64;
         self.slices.iter().map(|&(_, from, to, task)| (task, ms(from), ms(to))).collect()

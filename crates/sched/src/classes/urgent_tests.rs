@@ -20,7 +20,7 @@ fn fifo(priority: u32, allowed: CpuSet) -> TaskAttr {
     TaskAttr { sched, allowed, ..TaskAttr::default() }
 }
 
-/// A real-time task runs on CPU 0 and forks; CPU 1 is idle.
+/// Lets a real-time task that runs on CPU 0 fork while CPU 1 is idle.
 fn forks(priority: u32, allowed: CpuSet) -> (Bench<Eevdf>, TaskId) {
     let mut m = machine(2);
     let parent = m.realtime(Policy::Fifo, 50, None, Life::Hog);
@@ -36,7 +36,7 @@ fn a_real_time_child_that_has_to_wait_is_pushed_at_once() {
     let (m, child) = forks(40, CpuSet::All);
     assert_eq!(m.sched.cpu_of(child), CpuId(1));
     assert!(m.platform.resched_pending(CpuId(1)));
-    // A bound child stays and waits; a more urgent child runs here.
+    // A bound child stays and waits. A more urgent child runs here.
     let (m, child) = forks(40, CpuSet::only(CpuId(0)));
     assert_eq!(m.sched.cpu_of(child), CpuId(0));
     let (m, child) = forks(60, CpuSet::All);
@@ -89,7 +89,8 @@ fn only_what_may_go_elsewhere_is_in_the_way_of_a_push() {
     assert_eq!(m.sched.cpu_of(ordinary), CpuId(1));
 }
 
-/// 6.1, which limits real-time tasks: a machine on which one has run for 950 ms and is throttled.
+/// Returns a machine of 6.1, which limits real-time tasks. On it a task has run for 950 ms and is
+/// throttled.
 fn throttled() -> (Bench<Cfs6>, TaskId) {
     let sched = Cfs6::with_version(cfs::Version::V6_1, &BuildConfig::flat(1, 1000));
     let mut m = Bench::new(sched, 1, 1000);

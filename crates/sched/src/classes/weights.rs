@@ -30,13 +30,13 @@ pub const WEIGHT_IDLEPRIO: u32 = 3;
 /// Its inverse.
 pub const WMULT_IDLEPRIO: u32 = 1_431_655_765;
 
-/// The weight of a nice value, -20 to 19.
+/// Returns the weight of a nice value, -20 to 19.
 #[inline]
 pub const fn weight_of_nice(nice: i32) -> u32 {
     PRIO_TO_WEIGHT[(nice + 20) as usize]
 }
 
-/// The table's inverse of the weight of a nice value, -20 to 19.
+/// Returns the table's inverse of the weight of a nice value, -20 to 19.
 #[inline]
 pub const fn wmult_of_nice(nice: i32) -> u32 {
     PRIO_TO_WMULT[(nice + 20) as usize]

@@ -28,7 +28,7 @@ impl<R: PickRule> Fair<R> {
         Ok(())
     }
 
-    /// Whether the cached statistics of all CPUs equal those of a look at each CPU.
+    /// Whether the cached statistics of all CPUs equal the results of a full scan.
     pub(super) fn is_lb_cache_right(&self, rqs: &Rqs) -> bool {
         self.lb_cache.audit(rqs, &self.cfs_rqs, &self.balance.dropped)
     }

@@ -1,4 +1,4 @@
-//! The tunables that every fair class of 5.x and 6.x has: those of balancing, and the quota slice.
+//! The tunables that every fair class of 5.x and 6.x has: for balancing, and the quota slice.
 
 use crate::classes::bandwidth;
 use schedlab_core::Tunable;

@@ -205,8 +205,7 @@ impl PeltClock {
     pub fn unthrottle(&mut self, now_ns: u64) -> bool {
         self.throttled -= 1;
         if self.throttled == 0 {
-            self.throttled_ns =
-                self.throttled_ns.wrapping_add(now_ns - self.throttled_at_ns);
+            self.throttled_ns = self.throttled_ns.wrapping_add(now_ns - self.throttled_at_ns);
             self.resume(now_ns);
         }
         self.throttled == 0

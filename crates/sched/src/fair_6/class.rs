@@ -68,7 +68,7 @@ pub struct Fair<R: RuleState> {
     pub(super) clock_ns: u64,
     /// Jiffies of the kernel at time 0.
     pub(super) jiffies: i64,
-    /// What more urgent classes leave of each CPU.
+    /// Capacity that more urgent classes leave of each CPU.
     pub(super) capacity: CpuCapacity,
     /// Statistics of all CPUs together, for balancing.
     pub(super) lb_cache: LbCache,
@@ -203,10 +203,10 @@ impl<R: RuleState> Fair<R> {
         self.entity_of(task).is_some_and(|e| self.se[e].sched_delayed)
     }
 
-    /// Marks that something of queue `q` that balancing reads has changed.
+    /// Marks queue `q` as changed in a way that matters to balancing.
     #[inline]
     pub(super) fn invalidate(&mut self, q: CfsRqId) {
-        // Balancing reads nothing of the queues of other groups.
+        // Balancing does not read the queues of other groups.
         if q.index() < self.cpus as usize {
             self.lb_cache.invalidate(CpuId(q.index() as u32));
         }

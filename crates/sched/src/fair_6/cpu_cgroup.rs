@@ -36,8 +36,8 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `sched_group_set_shares`: writes a group's shares. Its entities, and those of the groups
-    /// above, get their new weights at once.
+    /// `sched_group_set_shares`: writes a group's shares. The entities of this group and of the
+    /// groups above get their new weights at once.
     pub(super) fn set_shares(
         &mut self,
         rqs: &mut Rqs,

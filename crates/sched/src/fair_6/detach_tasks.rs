@@ -9,8 +9,8 @@ use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Policy, Question};
 
-/// `SCHED_NR_MIGRATE_BREAK`: looks after which the kernel's search takes a breath.
-const LOOKS_TO_A_BREATH: u32 = 32;
+/// `SCHED_NR_MIGRATE_BREAK`: looks after which the kernel's search pauses.
+const LOOKS_TO_A_PAUSE: u32 = 32;
 
 impl<R: PickRule> Fair<R> {
     /// `detach_tasks`, `attach_tasks`: moves what may be moved from `source`, starting with the
@@ -64,13 +64,13 @@ impl<R: PickRule> Fair<R> {
         moved
     }
 
-    /// Whether a search that has found no movable task yet goes on after `looks` looks at a CPU with
-    /// so many `tasks`. The kernel takes a breath after every 32 looks, and gives up then if there
+    /// Whether a search that has found no movable task yet goes on after `looks` looks at a CPU
+    /// with this number of `tasks`. The kernel pauses after every 32 looks, and gives up then if there
     /// are no more tasks than that.
     #[cold]
     fn looks_further(&self, looks: u32, tasks: u32) -> bool {
         self.version.looks_until_movable()
-            && (!looks.is_multiple_of(LOOKS_TO_A_BREATH) || looks < tasks)
+            && (!looks.is_multiple_of(LOOKS_TO_A_PAUSE) || looks < tasks)
     }
 
     /// The amount by which moving `task` reduces the imbalance. `None`: it would overshoot. The

@@ -99,14 +99,14 @@ impl<R: PickRule> Fair<R> {
         self.update_cfs_group(rqs, platform, e);
         if self.version.custom_slices() {
             self.se[e].slice = slice;
-            if self.cfs_rqs[q].curr != Some(e) {
+            if self.cfs_rqs[q].curr != Some(e) && self.version.slices_follow_at_once() {
                 timeline::slice_changed(&mut self.se, self.order, e);
             }
         }
         self.cfs_rqs[q].min_slice(&self.se)
     }
 
-    /// `enqueue_task_fair`: enqueues `task` and those of its ancestors that are not yet queued.
+    /// `enqueue_task_fair`: enqueues `task` and all its ancestors that are not yet queued.
     /// Entities above a throttled queue are not updated.
     pub(super) fn enqueue(
         &mut self,
@@ -214,6 +214,9 @@ impl<R: PickRule> Fair<R> {
                 self.util_est_update(task);
             }
         }
+        if how.sleep {
+            R::goes_to_sleep(self, rqs, platform, task);
+        }
         let left = self.dequeue_entities(rqs, platform, e, how);
         if how.sleep && late {
             self.util_est_update(task);
@@ -221,8 +224,7 @@ impl<R: PickRule> Fair<R> {
         left
     }
 
-    /// Dequeues `first`, and those of its ancestors whose queues are then empty, up to a throttled
-    /// queue.
+    /// Dequeues `first`, and its ancestors whose queues are then empty, up to a throttled queue.
     pub(super) fn dequeue_entities(
         &mut self,
         rqs: &mut Rqs,
@@ -257,7 +259,11 @@ impl<R: PickRule> Fair<R> {
                 }
                 // A group that has received too much stays, with an empty queue, and takes a slice
                 // from its own neighbours.
-                slice = self.cfs_rqs[q].min_slice(&self.se);
+                if self.version.slices_follow_at_once() {
+                    slice = self.cfs_rqs[q].min_slice(&self.se);
+                } else if task.is_some() {
+                    slice = 0;
+                }
                 break;
             }
             throttled = self.count_out(q, &mut count);

@@ -43,7 +43,7 @@ impl Vruntime {
         if other.is_before(self) { other } else { self }
     }
 
-    /// How much later than `other` it is, virtual ns.
+    /// Difference by which it is later than `other`, virtual ns.
     #[inline]
     pub fn since(self, other: Vruntime) -> i64 {
         self.0.wrapping_sub(other.0) as i64
@@ -113,6 +113,16 @@ impl Entities {
     pub fn push(&mut self, entity: Entity) -> EntityId {
         self.max_slices.push(0);
         self.rows.push(entity)
+    }
+}
+
+impl FromIterator<Entity> for Entities {
+    fn from_iter<I: IntoIterator<Item = Entity>>(entities: I) -> Entities {
+        let mut all = Entities::default();
+        for entity in entities {
+            all.push(entity);
+        }
+        all
     }
 }
 

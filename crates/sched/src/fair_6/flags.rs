@@ -74,7 +74,7 @@ impl DequeueFlags {
     };
 }
 
-/// Effect of an update of an entity's averages on those of its queue (`DO_ATTACH`, `DO_DETACH`).
+/// Effect that an update of an entity's averages has on its queue's (`DO_ATTACH`, `DO_DETACH`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attach {
     /// No effect.

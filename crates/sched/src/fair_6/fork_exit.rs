@@ -48,8 +48,8 @@ impl<R: PickRule> Fair<R> {
     /// `sched_move_task`, middle part: `task`, which is off its queue, now belongs to `group`.
     pub(super) fn change_group(&mut self, rqs: &Rqs, now_ns: u64, task: Pid, group: GroupId) {
         let e = self.se_of(task);
-        let attached = self.info[e].avg.last_update_time != 0
-            || self.version.attaches_outside_queueing();
+        let attached =
+            self.info[e].avg.last_update_time != 0 || self.version.attaches_outside_queueing();
         if self.tracks_load() && attached {
             self.update_load_avg(now_ns, e, Attach::Detach);
             self.propagate_upward(now_ns, e);

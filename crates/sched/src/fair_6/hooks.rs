@@ -41,8 +41,19 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         self.attach_new(now_ns, pid);
     }
 
+    fn has_child(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        child: Pid,
+        parent: Option<Pid>,
+    ) {
+        R::has_child(self, rqs, platform, child, parent);
+    }
+
     fn task_dead(&mut self, pid: Pid) {
         self.tasks[pid.index()].dead = true;
+        R::died(self, pid);
     }
 
     #[inline]
@@ -52,6 +63,11 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     fn reap(&mut self, pid: Pid) {
         self.release(pid);
+        R::reaped(self, pid);
+    }
+
+    fn waits_for_futex(&mut self, pid: Pid) {
+        R::waits_for_futex(self, pid);
     }
 
     #[inline]
@@ -151,7 +167,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
-        if rqs.nr_running[rqs.cpu_of(pid).index()] > 1 {
+        if rqs.nr_running[rqs.cpu_of(pid).index()] > 1 || R::yields_alone(self) {
             R::yield_fair(self, rqs, platform, pid);
         }
     }
@@ -192,6 +208,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         if !rqs.thread(pid).on_rq {
             R::comes_asleep(self, pid);
         }
+        R::joins_class(self, pid);
     }
 
     fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool {
@@ -243,8 +260,8 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     fn select_at_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId {
         let cpu = rqs.cpu_of(pid);
-        // Its averages were last updated at a tick or a pick; those of its queue since then, if
-        // other tasks were queued or dequeued.
+        // Its averages were last updated at a tick or a pick. Its queue's averages were updated
+        // since then if other tasks were queued or dequeued.
         self.sync_load_avg(pid);
         let h_load = self.task_h_load(platform.jiffies(), pid);
         let allowed = rqs.settings[pid.index()].allowed.clone();
@@ -465,12 +482,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             (0, i64::MAX / 2),
             "reading of the scheduler's clock at time 0, ns",
         ));
-        all.push(setting(
-            "jiffies",
-            self.jiffies,
-            (i64::MIN, i64::MAX),
-            "jiffies at time 0",
-        ));
+        all.push(setting("jiffies", self.jiffies, (i64::MIN, i64::MAX), "jiffies at time 0"));
         all
     }
 
@@ -484,6 +496,10 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             "jiffies" => self.set_jiffies(value),
             _ => R::set_tunable(self, name, value),
         }
+    }
+
+    fn tunable_written(&mut self, rqs: &mut Rqs, platform: &mut Platform, name: &str) {
+        R::tunable_written(self, rqs, platform, name);
     }
 
     fn promises(&self, load: &Load) -> Promises {

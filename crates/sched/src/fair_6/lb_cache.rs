@@ -1,21 +1,22 @@
-//! Statistics of all CPUs together, for balancing and forks, without a look at each CPU.
+//! Statistics of all CPUs together, for balancing and forks, without a scan of every CPU.
 //!
-//! The rules say: look at every CPU of the domain, add up its load, compare it with the best found
-//! so far. On a machine of a thousand CPUs nearly all of them are as they were a moment ago. So the
-//! results are cached: a row of statistics for each CPU, the best row of each block of CPUs, and
-//! the sums over all rows. Code that changes something that a CPU's row contains calls `invalidate`
+//! The rules are: examine every CPU of the domain, add up its load, and compare it with the best
+//! found so far. On a machine of a thousand CPUs nearly all of them have not changed since the last
+//! scan. So the results are cached: a row of statistics for each CPU, the best row of each block of
+//! CPUs, and the sums over all rows. Code that changes something in a CPU's row calls `invalidate`
 //! ([`Rqs`] marks its own changes), and the marked rows are recomputed before the next query.
 //!
-//! The results are exactly those of the full scan (`Fair::survey`, `Fair::idlest_group`), because
+//! The results are exactly the same as from a full scan (`Fair::survey`, `Fair::idlest_group`),
+//! because
 //!
 //! * averages do not change between two updates, however much time passes, so that their sums can
 //!   be cached;
-//! * the best of a ring of CPUs is the best of the bests of its pieces, taken in the order of the
-//!   ring. The rule that decides among equals (the first, or the last that was examined) decides
-//!   within a piece as it does among pieces.
+//! * the best of a ring of CPUs is the best among the best of each of its pieces, taken in the
+//!   order of the ring. The rule that decides among equals (the first, or the last that was
+//!   examined) is the same within a piece as among pieces.
 //!
 //! The cache is used on a machine that is one domain of single CPUs. Where domains have groups of
-//! several CPUs there are few groups.
+//! several CPUs, there are few groups.
 
 use super::cfs_rq::CfsRqs;
 use super::domains::is_numa;

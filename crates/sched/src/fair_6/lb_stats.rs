@@ -87,7 +87,8 @@ impl Stats {
         Stats::sum_of(rqs, cfs_rqs, cpus, delayed, |cpu| !dropped[cpu.index()])
     }
 
-    /// Statistics of those of `cpus` that count. `delayed`: so do delayed tasks.
+    /// Sums the statistics of all `cpus` for which `counts` holds. `delayed`: delayed tasks count,
+    /// too.
     pub(super) fn sum_of(
         rqs: &Rqs,
         cfs_rqs: &CfsRqs,

@@ -151,26 +151,21 @@ impl CfsRq {
     /// queue's.
     fn reweight(&mut self, info: &mut Info, old: u64, new: u64, sums: Sums) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
+        if avg.load_avg == 0 && avg.load_sum == 0 {
+            // It is new, and on no queue yet.
+            return;
+        }
         // An entity that has migrated and is not attached yet has averages of its old queue. It is
-        // not told apart: only a task started at time 0 looks like one when it is reweighted, and
-        // it is attached. (Up to 5.16 it takes nothing along.)
-        let attached = sums != Sums::FollowAverages
-            || avg.last_update_time != 0
-            || info.my_q.is_some();
-        if attached {
-            queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
-            queue.load_sum = match sums {
-                Sums::FollowAverages => queue.load_avg * avg.divider(),
-                _ => {
-                    sums.lowered(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg)
-                }
-            };
-        }
+        // not distinguished: only a task started at time 0 looks like one when it is reweighted,
+        // and it is attached.
+        queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
+        queue.load_sum = match sums {
+            Sums::FollowAverages => queue.load_avg * avg.divider(),
+            _ => sums.lowered(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg),
+        };
         avg.load_avg = new * avg.load_sum / avg.divider();
-        if attached {
-            queue.load_avg += avg.load_avg;
-            queue.load_sum = sums.raised(queue.load_sum + new * avg.load_sum, queue.load_avg);
-        }
+        queue.load_avg += avg.load_avg;
+        queue.load_sum = sums.raised(queue.load_sum + new * avg.load_sum, queue.load_avg);
     }
 }
 
@@ -178,7 +173,7 @@ impl<R: PickRule> Fair<R> {
     /// Whether load is tracked.
     #[inline]
     pub(super) fn tracks_load(&self) -> bool {
-        self.cpus > 1 || self.version.renews_empty_groups()
+        self.cpus > 1 || self.version.weighs_empty_groups()
     }
 
     #[inline]
@@ -190,7 +185,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `update_load_avg`: brings the averages of the entity, then those of its queue, up to now.
+    /// `update_load_avg`: updates the averages of the entity, and then of its queue, to now.
     #[inline]
     pub(super) fn update_load_avg(&mut self, now_ns: u64, e: EntityId, attach: Attach) {
         if !self.tracks_load() {
@@ -255,7 +250,7 @@ impl<R: PickRule> Fair<R> {
         let weight = unscaled(*load);
         let divider = queue.divider();
         let follow = sums == Sums::FollowAverages;
-        // Utilisation and time spent runnable are those of the queue.
+        // Utilisation and time spent runnable equal the queue's.
         if inner.util_avg != avg.util_avg {
             let sum = inner.util_avg * divider;
             queue.util_avg = moved(queue.util_avg, avg.util_avg, inner.util_avg);
@@ -401,12 +396,13 @@ impl<R: PickRule> Fair<R> {
                 util => cap.min(util * measure / (queue.load_avg + 1)),
             };
         }
-        info.avg =
-            Average { load_avg: weight, util_avg: util, runnable_avg: util, ..Average::default() };
+        // The rules of picking may have changed its weight since its load was computed.
+        let load_avg = if info.avg.load_avg == 0 { weight } else { info.avg.load_avg };
+        info.avg = Average { load_avg, util_avg: util, runnable_avg: util, ..Average::default() };
     }
 
-    /// `attach_entity_cfs_rq`: the new `task`, which is not queued yet, joins the load of its queue,
-    /// and of the queues above, where releases do not leave that to the enqueue.
+    /// `attach_entity_cfs_rq`: the new `task`, which is not queued yet, joins the load of its queue
+    /// and of the queues above, unless the release leaves that to the enqueue.
     pub(super) fn attach_new(&mut self, now_ns: u64, task: Pid) {
         if !self.tracks_load() || !self.version.attaches_outside_queueing() {
             return;
@@ -452,9 +448,7 @@ impl<R: PickRule> Fair<R> {
             self.remove_load_avg(e);
             let cpu = rqs.cpu_of(task);
             // The queue's averages on an idle CPU may be long out of date.
-            if self.no_hz
-                && self.version.decays_on_idle_cpus()
-                && rqs.is_idle_thread(rqs.curr(cpu))
+            if self.no_hz && self.version.decays_on_idle_cpus() && rqs.is_idle_thread(rqs.curr(cpu))
             {
                 self.decay_blocked(e, self.cfs_rqs[self.cfs_rq_of(e)].pelt_clock.at(now_ns));
             }

@@ -24,7 +24,8 @@ impl<R: PickRule> Fair<R> {
         let (weight, inverse) = if idle {
             (WEIGHT_IDLEPRIO, WMULT_IDLEPRIO)
         } else {
-            (weight_of_nice(attr.nice), wmult_of_nice(attr.nice))
+            let nice = R::effective_nice(self, task, attr.nice);
+            (weight_of_nice(nice), wmult_of_nice(nice))
         };
         self.info[e].idle = idle;
         self.idle_seen |= idle;

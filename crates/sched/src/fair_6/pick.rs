@@ -55,7 +55,9 @@ impl<R: PickRule> Fair<R> {
                         platform.because(Question::Pick, cpu, rule, |evidence| {
                             self.account_of_pick(cpu, evidence);
                         });
-                        return self.info[e].task;
+                        let task = self.info[e].task?;
+                        R::picked(self, task);
+                        return Some(task);
                     }
                 }
             }

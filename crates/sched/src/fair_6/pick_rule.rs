@@ -31,6 +31,18 @@ pub trait PickRule: RuleState {
     /// Writes a tunable, except the quota slice. Name and range have been checked.
     fn set_tunable(fair: &mut Fair<Self>, name: &str, value: i64);
 
+    /// The tunable `name` has been written. Does what follows for the tasks.
+    fn tunable_written(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, name: &str) {
+        let _ = (fair, rqs, platform, name);
+    }
+
+    /// The nice value from which the weight of `task`, whose nice value is `nice`, is derived.
+    #[inline]
+    fn effective_nice(fair: &Fair<Self>, task: Pid, nice: i32) -> i32 {
+        let _ = (fair, task);
+        nice
+    }
+
     /// A task's attributes have changed. Takes over its requested slice, if the rules have
     /// requests.
     fn set_request(fair: &mut Fair<Self>, e: EntityId, attr: &SchedAttr);
@@ -50,7 +62,34 @@ pub trait PickRule: RuleState {
         fair.estimate_once(e);
     }
 
-    // ---- birth and migration ----
+    // ---- birth, death and migration ----
+
+    /// `parent` (`None`: no task) has forked `child`, which has its attributes and is on no queue.
+    #[inline]
+    fn has_child(
+        fair: &mut Fair<Self>,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        child: Pid,
+        parent: Option<Pid>,
+    ) {
+        let _ = (fair, rqs, platform, child, parent);
+    }
+
+    /// `task`, of any class, has died.
+    fn died(fair: &mut Fair<Self>, task: Pid) {
+        let _ = (fair, task);
+    }
+
+    /// The dead `task` is no longer a zombie.
+    fn reaped(fair: &mut Fair<Self>, task: Pid) {
+        let _ = (fair, task);
+    }
+
+    /// `task` has come from another class, and is on its queue if it is runnable.
+    fn joins_class(fair: &mut Fair<Self>, task: Pid) {
+        let _ = (fair, task);
+    }
 
     /// `task_fork`: `task`, which is new and of any class, belongs on a queue of its parent's CPU.
     fn forked(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
@@ -89,8 +128,8 @@ pub trait PickRule: RuleState {
     /// charged.
     fn place_curr(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, why: EnqueueFlags);
 
-    /// `e` joins `q`, where everything has been charged and its weight is up to date. `is_curr`:
-    /// [`place_curr`](PickRule::place_curr) has been called before.
+    /// `e` joins `q`. Everything on `q` has been charged, and the weight of `e` is current.
+    /// `is_curr`: [`place_curr`](PickRule::place_curr) has been called before.
     fn place(
         fair: &mut Fair<Self>,
         now_ns: u64,
@@ -99,6 +138,17 @@ pub trait PickRule: RuleState {
         why: EnqueueFlags,
         is_curr: bool,
     );
+
+    /// `task` is about to leave its queues, to sleep or as if it slept.
+    #[inline]
+    fn goes_to_sleep(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        let _ = (fair, rqs, platform, task);
+    }
+
+    /// The running `task` is about to sleep in a wait for a futex.
+    fn waits_for_futex(fair: &mut Fair<Self>, task: Pid) {
+        let _ = (fair, task);
+    }
 
     /// `e` is about to leave `q`. Returns true if its dequeue is delayed: it stays queued although
     /// it sleeps.
@@ -192,6 +242,12 @@ pub trait PickRule: RuleState {
     /// The entity to pick from queue `q`, and the rule that picks it.
     fn pick_next_entity(fair: &mut Fair<Self>, q: CfsRqId) -> Option<(EntityId, Rule)>;
 
+    /// `task` has been picked.
+    #[inline]
+    fn picked(fair: &mut Fair<Self>, task: Pid) {
+        let _ = (fair, task);
+    }
+
     /// A queue has been throttled during the pick of `cpu`, which starts over.
     fn throttled_in_pick(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
@@ -213,7 +269,15 @@ pub trait PickRule: RuleState {
         fork: bool,
     );
 
-    /// `yield_task_fair`: the running `task`, which is not alone on its CPU, yields.
+    /// Whether a yield has an effect on a task that is alone on its CPU.
+    #[inline]
+    fn yields_alone(fair: &Fair<Self>) -> bool {
+        let _ = fair;
+        false
+    }
+
+    /// `yield_task_fair`: the running `task` yields. It is not alone on its CPU, unless
+    /// [`yields_alone`](PickRule::yields_alone).
     fn yield_fair(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid);
 
     // ---- balancing ----

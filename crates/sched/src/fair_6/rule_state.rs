@@ -18,8 +18,8 @@ pub trait RuleState: Sized + Default + Debug {
     type Tunables: FairTunables<Version = Self::Version>;
 }
 
-/// A release, as the shared part of the class sees it. Each difference has a name. The defaults are
-/// those of 6.18.
+/// A release, as the shared part of the class sees it. Each difference has a name. The defaults
+/// describe 6.18.
 pub trait FairVersion: Copy + Debug {
     /// Whether entities request slices of their own, and groups take the smallest slice of their
     /// members.
@@ -101,8 +101,8 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
-    /// Whether a new task's averages are added to those of its queue before it is enqueued, and
-    /// those of a task that balancing moves are subtracted after it was dequeued (up to 5.19).
+    /// Whether a new task joins its queue's averages before it is enqueued, and a task that
+    /// balancing moves leaves them after it was dequeued (up to 5.19).
     #[inline]
     fn attaches_outside_queueing(self) -> bool {
         false
@@ -148,6 +148,15 @@ pub trait FairVersion: Copy + Debug {
     /// pick finds only such tasks.
     #[inline]
     fn balances_before_pick(self) -> bool {
+        true
+    }
+
+    /// Whether the minima of a tree are updated as soon as the slice of a group in it changes, and
+    /// a group whose dequeue is delayed takes over the smallest slice of the queue it is on.
+    /// Otherwise the former happens with the next change there. And the slice of the latter is 0 if
+    /// the last task of the group went to sleep, and beyond all bounds if a group below it left.
+    #[inline]
+    fn slices_follow_at_once(self) -> bool {
         true
     }
 
@@ -205,7 +214,7 @@ pub trait FairVersion: Copy + Debug {
     }
 
     /// Whether all runtime of a period is handed out before the first queue is put back: other CPUs
-    /// put theirs back when an interrupt tells them to, the timer's own CPU at the end of its
+    /// put theirs back by an interrupt, the timer's own CPU at the end of its
     /// handler.
     #[inline]
     fn distributes_first(self) -> bool {
@@ -239,12 +248,39 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether the weight of a group's entity is recomputed even if its queue is empty. (Load is
+    /// then tracked on machines of one CPU, too.)
+    #[inline]
+    fn weighs_empty_groups(self) -> bool {
+        self.renews_empty_groups()
+    }
+
     /// Whether the weight of a group's entity is recomputed at every occasion, even if its queue is
     /// empty or its weight unchanged, and a queue reports every sufficiently large change of its
     /// load to its group, not only once in a millisecond.
     #[inline]
     fn renews_empty_groups(self) -> bool {
         false
+    }
+}
+
+/// Switches of the choice of CPU at wakeups, of the releases that have them.
+#[derive(Clone, Copy, Debug)]
+pub struct WakeupFeatures {
+    /// `WA_IDLE`: an idle waker's CPU, or one that a synchronous waker leaves, attracts.
+    pub wa_idle: bool,
+    /// `WA_WEIGHT`: less load attracts.
+    pub wa_weight: bool,
+    /// `SIS_UTIL`: utilisation limits the search.
+    pub sis_util: bool,
+    /// `SIS_PROP`: idle time limits the search.
+    pub sis_prop: bool,
+}
+
+impl Default for WakeupFeatures {
+    /// As since 5.19.
+    fn default() -> WakeupFeatures {
+        WakeupFeatures { wa_idle: true, wa_weight: true, sis_util: true, sis_prop: false }
     }
 }
 
@@ -264,6 +300,12 @@ pub trait FairTunables: Copy + Debug {
 
     /// `NI_RANDOM`: whether newly idle CPUs balance less often the less it achieves.
     fn ni_random(&self) -> bool;
+
+    /// Switches of the choice of CPU at wakeups.
+    #[inline]
+    fn wakeups(&self) -> WakeupFeatures {
+        WakeupFeatures::default()
+    }
 
     /// Adapts to a change of the number of online CPUs.
     fn rescale(&mut self, online: u32);

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use schedlab_core::{Candidate, CpuId, Evidence, Platform, Question, Rule};
 
 schedlab_core::define_rules! {
-    /// The rules of the fair class, 120 to 199, except those of picking and preempting. A pick
+    /// The rules of the fair class, 120 to 199, except the rules of picking and preempting. A pick
     /// through several groups is named by the rule on the lowest level at which there was a choice.
     pub static RULES {
         120 ONLY_ENTITY Pick "only_entity":

@@ -13,8 +13,8 @@ use crate::classes::pelt::Average;
 use schedlab_core::{CpuId, GroupId};
 
 impl<R: PickRule> Fair<R> {
-    /// The queue of `group` on `cpu`. Creates it and those of the groups above, if they do not
-    /// exist yet.
+    /// Returns the queue of `group` on `cpu`. Creates it and the queues of the groups above, if
+    /// they do not exist yet.
     pub(super) fn group_cfs_rq(&mut self, group: GroupId, cpu: CpuId) -> CfsRqId {
         let row = &self.groups[group.index()];
         if let Some(q) = row.cfs_rq_on(cpu) {
@@ -26,7 +26,7 @@ impl<R: PickRule> Fair<R> {
         let info = Info { idle, avg: Average::default(), ..self.info_below(above) };
         let mut entity = Entity::new(self.tunables.base_slice());
         let mut info = info;
-        if row_renewed && self.version.renews_empty_groups() {
+        if row_renewed && self.version.weighs_empty_groups() {
             entity.set_weight(LEAST_WEIGHT, None);
             info.load = LEAST_WEIGHT;
         }

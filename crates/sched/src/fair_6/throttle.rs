@@ -12,7 +12,7 @@
 //! task that is picked below a throttled queue leaves the queue when it would return to user mode.
 
 use super::class::Fair;
-use super::flags::{Count, DequeueFlags, EnqueueFlags};
+use super::flags::{Attach, Count, DequeueFlags, EnqueueFlags};
 use super::ids::CfsRqId;
 use super::pick_rule::PickRule;
 use super::rule_state::FairVersion as _;
@@ -162,7 +162,6 @@ impl<R: PickRule> Fair<R> {
         let mut count = self.count_of(q);
         let mut next = self.cfs_rqs[q].owner;
         let (mut leaves, mut throttled) = (true, false);
-        let mut slice = u32::MAX;
         while let Some(e) = next
             && !throttled
         {
@@ -176,10 +175,10 @@ impl<R: PickRule> Fair<R> {
                 let finish = self.se[e].sched_delayed;
                 let how = DequeueFlags { special: true, finish, ..DequeueFlags::SLEEP };
                 self.dequeue_entity(rqs, platform, above, e, how);
-                slice = self.cfs_rqs[above].min_slice(&self.se);
                 leaves = self.cfs_rqs[above].load == 0;
             } else {
-                slice = self.refresh(rqs, platform, e, slice);
+                self.update_load_avg(now_ns, e, Attach::Quiet);
+                self.update_runnable(e);
             }
             throttled = self.count_out(above, &mut count);
             next = self.parent_of(e);
@@ -222,26 +221,20 @@ impl<R: PickRule> Fair<R> {
         let mut count = self.count_of(q);
         let mut next = self.cfs_rqs[q].owner;
         let (mut joins, mut throttled) = (true, false);
-        let mut slice = self.cfs_rqs[q].min_slice(&self.se);
         while let Some(e) = next
             && !throttled
         {
-            if joins && self.se[e].on_rq {
-                joins = false;
-                if self.se[e].sched_delayed {
-                    R::requeue_delayed(self, rqs, platform, e);
-                }
-            }
             let above = self.cfs_rq_of(e);
+            if joins && self.se[e].sched_delayed {
+                let how = DequeueFlags { finish: true, ..DequeueFlags::SLEEP };
+                self.dequeue_entity(rqs, platform, above, e, how);
+            }
+            joins &= !self.se[e].on_rq;
             if joins {
-                if self.version.custom_slices() {
-                    self.se[e].slice = slice;
-                    self.info[e].custom_slice = true;
-                }
                 self.enqueue_entity(rqs, platform, above, e, EnqueueFlags::WAKEUP);
-                slice = self.cfs_rqs[above].min_slice(&self.se);
             } else {
-                slice = self.refresh(rqs, platform, e, slice);
+                self.update_load_avg(now_ns, e, Attach::No);
+                self.update_runnable(e);
             }
             throttled = self.count_in(above, &mut count);
             next = self.parent_of(e);

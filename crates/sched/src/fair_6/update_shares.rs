@@ -45,7 +45,7 @@ impl<R: PickRule> Fair<R> {
     #[inline(always)]
     pub(super) fn update_cfs_group(&mut self, rqs: &mut Rqs, platform: &mut Platform, e: EntityId) {
         if let Some(q) = self.info[e].my_q
-            && (self.cfs_rqs[q].load != 0 || self.version.renews_empty_groups())
+            && (self.cfs_rqs[q].load != 0 || self.version.weighs_empty_groups())
         {
             self.update_group_weight(rqs, platform, e, q);
         }

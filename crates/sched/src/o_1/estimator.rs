@@ -15,8 +15,8 @@ use super::releases::Estimator;
 use super::task::{Activated, Task};
 
 impl Params {
-    /// `recalc_task_prio`: `p` has slept, or waited in a way that counts, from its `timestamp`
-    /// until `now`. Updates its estimate and its priority.
+    /// `recalc_task_prio`: updates the estimate and the priority of `p`, which has slept, or waited
+    /// in a way that counts, from its `timestamp` until `now`.
     pub(super) fn recalc_task_prio(&self, p: &mut Task, now: u64) {
         match self.version.estimator {
             Estimator::InteractiveCredit => self.recalc_2_6_0(p, now),
@@ -69,7 +69,7 @@ impl Params {
         let ceiling = self.level(p).just_interactive_ns;
         if slept > ceiling && p.sleep_avg < ceiling {
             p.sleep_avg = ceiling;
-            // This keeps its wait for the CPU from counting as sleep, too.
+            // This keeps its wait for the CPU from also counting as sleep.
             p.activated = Activated::Uninterruptible;
         } else {
             if p.activated == Activated::Uninterruptible {
@@ -80,8 +80,8 @@ impl Params {
         p.sleep_avg = p.sleep_avg.min(self.ns_max_sleep_avg);
     }
 
-    /// Waiting for a disk does not indicate a user: it earns up to the threshold of interactivity
-    /// and no more. Returns the amount that is still to be added.
+    /// Returns the amount that is still to be added. Waiting for a disk does not indicate a user:
+    /// it earns up to the threshold of interactivity and no more.
     fn limit_disk_sleep(&self, p: &mut Task, slept: u64, threshold: u64) -> u64 {
         if p.sleep_avg >= threshold {
             return 0;
@@ -93,9 +93,9 @@ impl Params {
         slept
     }
 
-    /// The amount that `schedule()` subtracts from the estimate of `p`, which has run from its
-    /// `timestamp` until `now`. It is measured at the beginning of `schedule()` and subtracted at
-    /// the end ([`charge`](Params::charge)).
+    /// Returns the amount that `schedule()` subtracts from the estimate of `p`, which has run from
+    /// its `timestamp` until `now`. It is measured at the beginning of `schedule()` and subtracted
+    /// at the end ([`charge`](Params::charge)).
     pub(super) fn run_time(&self, p: &Task, now: u64) -> u64 {
         let run = (now.wrapping_sub(p.timestamp) as i64).max(0) as u64;
         let run = run.min(self.ns_max_sleep_avg);
@@ -119,9 +119,9 @@ impl Params {
         }
     }
 
-    /// The part of a wait of `waited` ns that counts as sleep when the task is finally picked: all
-    /// of it if an interrupt woke the task, `ON_RUNQUEUE_WEIGHT` of it (30 percent, in 128ths) if a
-    /// process did.
+    /// Returns the part of a wait of `waited` ns that counts as sleep when the task is finally
+    /// picked: all of it if an interrupt woke the task, `ON_RUNQUEUE_WEIGHT` of it (30 percent, in
+    /// 128ths) if a process did.
     pub(super) fn wait_that_counts(&self, p: &Task, waited: u64) -> u64 {
         const ON_RUNQUEUE_WEIGHT: u64 = 30;
         if p.activated == Activated::Process {

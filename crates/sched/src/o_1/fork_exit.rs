@@ -40,7 +40,7 @@ impl O1 {
         platform.resched(cpu);
     }
 
-    /// The allowed CPU with the fewest runnable tasks, the lowest number among equals.
+    /// Returns the allowed CPU with the fewest runnable tasks, the lowest number among equals.
     fn start_cpu(&self, attr: &TaskAttr) -> CpuId {
         let running = self.loads.all_running();
         if attr.allowed == CpuSet::All {
@@ -113,7 +113,7 @@ impl O1 {
         self.set_attr_of(platform, child, &attr.sched);
     }
 
-    /// The CPU of a child whose parent runs on `cpu`, and the rule.
+    /// Returns the CPU of a child whose parent runs on `cpu`, and the rule.
     fn child_cpu(&self, cpu: CpuId, allowed: &CpuSet) -> (CpuId, Rule) {
         if self.params.version.balancing == Balancing::ByWeight {
             let idlest = self.domains.idlest(cpu, Walk::Fork, allowed);
@@ -159,8 +159,8 @@ impl O1 {
         self.count_in(child);
     }
 
-    /// The estimate of a child whose parent has `bonus`, ns: 95 percent of the bonus, in whole
-    /// steps.
+    /// Returns the estimate of a child whose parent has `bonus`, ns: 95 percent of the bonus, in
+    /// whole steps.
     fn child_sleep_avg(&self, bonus: u32) -> u64 {
         u64::from(bonus * CHILD_PENALTY / 100) * self.params.bonus_step_ns
     }
@@ -188,7 +188,7 @@ impl O1 {
         parent.sleep_avg = sleep_avg;
     }
 
-    /// `sched_yield`: `p` moves behind all others, into the expired array. A real-time task moves
+    /// `sched_yield`: moves `p` behind all others, into the expired array. A real-time task moves
     /// behind the others of its priority.
     pub(super) fn sched_yield(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let rq = &self.rqs[cpu.index()];
@@ -201,7 +201,7 @@ impl O1 {
         platform.resched(cpu);
     }
 
-    /// Gives `p` the policy and the nice value of `attr`, as far as they differ from its own: by
+    /// Gives `p` the policy and the nice value of `attr`, where they differ from its own: by
     /// `setscheduler`, then `set_user_nice`, which are separate system calls.
     pub(super) fn set_attr_of(&mut self, platform: &mut Platform, p: Pid, attr: &SchedAttr) {
         let task = &self.tasks[p];
@@ -213,9 +213,9 @@ impl O1 {
         }
     }
 
-    /// `sched_setscheduler`, even if `p` has that policy and priority already. It leaves its list
-    /// and moves to the tail of the active array (`SCHED_BATCH`: of expired), with the slice it
-    /// had.
+    /// Implements `sched_setscheduler`, even if `p` already has that policy and priority. `p`
+    /// leaves its list and moves to the tail of the active array (`SCHED_BATCH`: of expired), with
+    /// the slice it had.
     pub(super) fn setscheduler(&mut self, platform: &mut Platform, p: Pid, attr: &SchedAttr) {
         let was_queued = self.tasks[p].is_queued();
         if was_queued {

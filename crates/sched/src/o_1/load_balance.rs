@@ -1,11 +1,12 @@
 //! 2.6.0: load balancing by number of tasks.
 //!
-//! A CPU with too few tasks looks for the longest queue and pulls from it. It does so when it is
+//! A CPU with too few tasks looks for the longest queue and pulls from it. This happens when it is
 //! about to go idle, at every tick while it is idle, and every 200 ms while it is busy. A busy CPU
 //! acts on an imbalance only if it sees it twice: it compares with the smaller of a queue's length
 //! now and at its previous attempt (`prev_cpu_load`). An idle CPU pulls one task at once.
 //!
-//! All that is within the CPU's memory node. [`nodes`](super::nodes) has the rules for other nodes.
+//! All of this happens within the CPU's memory node. [`nodes`](super::nodes) has the rules for
+//! other nodes.
 //!
 //! # The ping-pong quirk
 //!
@@ -58,8 +59,8 @@ pub(super) struct LoadHistory {
 }
 
 impl LoadHistory {
-    /// The history for a node of these CPUs in a machine of `cpus`, before any CPU has looked: all
-    /// saw 0 everywhere.
+    /// Creates the history for a node of these CPUs in a machine of `cpus`, before any CPU has
+    /// looked: all saw 0 everywhere.
     pub(super) fn new(cpus: u32, members: &[CpuId]) -> LoadHistory {
         let mut views = IndexVec::new();
         let empty = views.push(View { running: vec![0; members.len()], seen_by: cpus });
@@ -73,7 +74,7 @@ impl LoadHistory {
         }
     }
 
-    /// The numbers that `cpu` saw at its previous attempt, member by member.
+    /// Returns the numbers that `cpu` saw at its previous attempt, member by member.
     pub(super) fn previous(&self, cpu: CpuId) -> &[u32] {
         &self.views[self.of_cpu[cpu.index()]].running
     }
@@ -119,8 +120,8 @@ impl LoadHistory {
         }
     }
 
-    /// The CPU with the longest queue of more than one task, except `this`, the lowest among
-    /// equals.
+    /// Returns the CPU with the longest queue of more than one task, except `this`, the lowest
+    /// among equals.
     pub(super) fn longest(&mut self, this: CpuId, loads: &Loads, nodes: &Nodes) -> Option<CpuId> {
         if self.longest.0 != loads.version() {
             self.longest = (loads.version(), self.longest_queue(loads, nodes, None));
@@ -131,7 +132,7 @@ impl LoadHistory {
         }
     }
 
-    /// The members that have more than one task, in ascending order.
+    /// Returns the members that have more than one task, in ascending order.
     fn overloaded<'a>(
         &self,
         loads: &'a Loads,
@@ -152,9 +153,9 @@ impl LoadHistory {
         longest
     }
 
-    /// The longest queue from the point of view of a busy CPU, which counts each queue as the
-    /// smaller of its length now and at the previous attempt. It must have more than one task; the
-    /// lowest CPU among equals; not `this`. Also returns that length.
+    /// Returns the longest queue from the point of view of a busy CPU, which counts each queue as
+    /// the smaller of its length now and at the previous attempt. It must have more than one task;
+    /// the lowest CPU among equals; not `this`. Also returns that length.
     fn longest_for_busy(&self, loads: &Loads, nodes: &Nodes, this: CpuId) -> Option<(CpuId, u32)> {
         let previous = self.previous(this);
         let (mut longest, mut most) = (None, 1);
@@ -228,8 +229,8 @@ impl O1 {
         }
     }
 
-    /// The longest queue of the node, and the number of tasks by which it exceeds this one, if that
-    /// is worth a move.
+    /// Returns the longest queue of the node, and the number of tasks by which it exceeds this one,
+    /// if that is worth a move.
     pub(super) fn find_busiest_queue(
         &mut self,
         this: CpuId,

@@ -31,7 +31,7 @@ pub(super) struct Loads {
 }
 
 impl Loads {
-    /// Empty queues of CPUs in these nodes.
+    /// Creates empty queues of CPUs in these nodes.
     pub(super) fn new(node_of: Vec<NodeId>) -> Loads {
         let cpus = node_of.len();
         let nodes = node_of.iter().max().map_or(0, |&max| max.index() + 1);
@@ -44,28 +44,28 @@ impl Loads {
         }
     }
 
-    /// Number of tasks on the CPUs of a node.
+    /// Returns the number of tasks on the CPUs of a node.
     pub(super) fn node_running(&self, node: NodeId) -> u32 {
         self.node_running[node]
     }
 
-    /// Number of tasks on the queue of `cpu`, the running one included.
+    /// Returns the number of tasks on the queue of `cpu`, the running one included.
     #[inline]
     pub(super) fn nr_running(&self, cpu: CpuId) -> u32 {
         self.nr_running[cpu.index()]
     }
 
-    /// `nr_running` of all CPUs.
+    /// Returns `nr_running` of all CPUs.
     pub(super) fn all_running(&self) -> &[u32] {
         &self.nr_running
     }
 
-    /// A number that changes with each change to a `nr_running`.
+    /// Returns a number that changes with each change to a `nr_running`.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
 
-    /// The CPUs from `first` to `last` that have more than one task, in ascending order.
+    /// Returns the CPUs from `first` to `last` that have more than one task, in ascending order.
     pub(super) fn overloaded(&self, first: CpuId, last: CpuId) -> impl Iterator<Item = CpuId> + '_ {
         self.overloaded.range(first.0..last.0 + 1)
     }

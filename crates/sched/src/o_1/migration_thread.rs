@@ -13,8 +13,8 @@ use crate::classes::load_balance_2_6_22::Walk;
 use schedlab_core::{CpuId, CpuSet, Platform, Question, TaskId, Waker};
 
 impl O1 {
-    /// `set_cpus_allowed`. A sleeping task is assigned to an allowed CPU at once. A task that waits
-    /// or runs on a CPU that is now forbidden to it is moved by the migration thread.
+    /// Implements `set_cpus_allowed`. A sleeping task is assigned to an allowed CPU at once. A task
+    /// that waits or runs on a CPU that is now forbidden to it is moved by the migration thread.
     pub(super) fn set_cpus_allowed(
         &mut self,
         platform: &mut Platform,
@@ -65,7 +65,7 @@ impl O1 {
         self.tasks[thread].array = Some(active);
     }
 
-    /// The work of the migration thread of `cpu`, once it has the CPU.
+    /// Does the work of the migration thread of `cpu`, once that thread has the CPU.
     pub(super) fn run_migration_thread(&mut self, platform: &mut Platform, cpu: CpuId) {
         if let Some(to) = self.domains.take_push_cpu(cpu) {
             self.active_load_balance(platform, cpu, to);
@@ -88,7 +88,7 @@ impl O1 {
     }
 
     /// `sched_exec`: the task that runs on `cpu` moves to the idlest CPU, in 2.6.0 to that of the
-    /// emptiest node. It calls on the migration thread, and sleeps until it has been moved.
+    /// emptiest node. The task calls on the migration thread, and sleeps until it has been moved.
     pub(super) fn sched_exec(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {
         let to = match self.params.version.balancing {
             Balancing::ByNumber => self.nodes.emptiest_cpu(cpu, &self.loads),
@@ -104,8 +104,8 @@ impl O1 {
         platform.resched(cpu);
     }
 
-    /// The migration thread of `from` moves `p`, which has slept since its exec, to `to`, and wakes
-    /// it like a process. So `p` may come straight back.
+    /// Lets the migration thread of `from` move `p`, which has slept since its exec, to `to`, and
+    /// wake it as a process would. So `p` may come straight back.
     fn move_after_exec(&mut self, platform: &mut Platform, p: Pid, from: CpuId, to: CpuId) {
         if self.tasks[p].state == State::Dead {
             return;
@@ -141,8 +141,8 @@ impl O1 {
         self.check_preempt(platform, p);
     }
 
-    /// 2.6.22: `p` moves from queue `from` to queue `to`, and its timestamp from the clock of the
-    /// one to that of the other.
+    /// 2.6.22: moves `p` from queue `from` to queue `to`, and converts its timestamp from the clock
+    /// of the first to that of the second.
     #[inline]
     pub(super) fn shift_timestamp(&mut self, p: Pid, from: CpuId, to: CpuId) {
         let clock = |cpu: CpuId| self.rqs[cpu.index()].most_recent_timestamp;

@@ -7,7 +7,7 @@
 //! empty. [`schedule`](Scheduler::schedule) finds the first set bit in the active array's bitmap
 //! and takes the head of that list. A task that has used up its slice gets a new one and moves to
 //! the expired array. When the active array is empty the two **swap**, and the next round begins.
-//! Nothing is ever recomputed for all tasks at once; its predecessor ([`o_n`](crate::o_n)) had to
+//! Nothing is ever recomputed for all tasks at once. The predecessor ([`o_n`](crate::o_n)) had to
 //! do that whenever an epoch ended.
 //!
 //! The nice value is only the centre of a task's priority. A **bonus** from 5 better to 5 worse
@@ -50,10 +50,10 @@
 //!
 //! # Releases
 //!
-//! 2.6.0, the original form; and 2.6.22, the last one, with slices of 5 to 800 ms, a simpler
-//! estimator, `SCHED_BATCH`, load weights, scheduling domains and active balancing. The releases
-//! between changed one thing after another. They are not offered because their complete rules are
-//! not known well enough.
+//! There are two releases: 2.6.0, the original form, and 2.6.22, the last one, with slices of 5 to
+//! 800 ms, a simpler estimator, `SCHED_BATCH`, load weights, scheduling domains and active
+//! balancing. The releases between changed one thing after another. They are not offered because
+//! their complete rules are not known well enough.
 
 mod audit;
 mod estimator;
@@ -120,7 +120,7 @@ pub struct O1 {
 }
 
 impl O1 {
-    /// The scheduler on an idle machine.
+    /// Creates the scheduler on an idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> O1 {
         let cpus = config.topology.cpus();
         let rows = cpus as usize;
@@ -141,17 +141,17 @@ impl O1 {
         }
     }
 
-    /// The interactivity estimate of `task`, ns.
+    /// Returns the interactivity estimate of `task`, ns.
     pub fn sleep_avg_ns(&self, task: TaskId) -> u64 {
         self.tasks[task].sleep_avg
     }
 
-    /// The dynamic priority of `task`, 0 (best) to 139.
+    /// Returns the dynamic priority of `task`, 0 (best) to 139.
     pub fn prio(&self, task: TaskId) -> u8 {
         self.tasks[task].prio
     }
 
-    /// The rest of the slice of `task`, jiffies.
+    /// Returns the rest of the slice of `task`, jiffies.
     pub fn time_slice(&self, task: TaskId) -> u32 {
         self.tasks[task].time_slice
     }
@@ -176,7 +176,9 @@ impl Scheduler for O1 {
         // It stays queued, and counts as running, until `schedule()`.
         let p = self.tasks.pid(task);
         self.tasks[p].state = match reason {
-            BlockReason::Interruptible | BlockReason::Stopped => State::Interruptible,
+            BlockReason::Interruptible | BlockReason::Futex | BlockReason::Stopped => {
+                State::Interruptible
+            }
             BlockReason::Uninterruptible => State::Uninterruptible,
             BlockReason::Dead => State::Dead,
         };
@@ -251,8 +253,8 @@ impl Scheduler for O1 {
         command: Command<'_>,
     ) -> Result<Reply, ControlError> {
         match command {
-            // (2.6.0 itself could only bring CPUs up, at boot. A few releases later they could be
-            // taken down, too. Here 2.6.0 does what those releases did.)
+            // (2.6.0 itself could only bring CPUs up, at boot. A few releases later they could also
+            // be taken down. Here 2.6.0 does what those releases did.)
             Command::CpuOffline(cpu) => {
                 self.online -= 1;
                 self.domains.cpu_offline(platform, cpu);
@@ -300,7 +302,7 @@ impl Inspect for O1 {
         vec![cache, bits]
     }
 
-    /// Few guarantees: see the fields' comments.
+    /// Returns few guarantees: see the fields' comments.
     fn promises(&self, load: &Load) -> Promises {
         // A CPU-bound task loses its interactive status for good once it has used up its estimate,
         // 1 ns a ns in 2.6.0, down to 1/10 of that in 2.6.22. After that each round gives each

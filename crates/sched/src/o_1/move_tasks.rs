@@ -121,8 +121,8 @@ impl O1 {
         clock.wrapping_sub(self.tasks[p].last_ran) as i64 >= self.cache_hot_time_ns as i64
     }
 
-    /// The migration thread of `cpu`, which is current there, pushes one task to the CPU `to`,
-    /// which requested it. Now the task that was running can be moved, too.
+    /// Lets the migration thread of `cpu`, which is current there, push one task to the CPU `to`,
+    /// which requested it. Now the task that was running can also be moved.
     pub(super) fn active_load_balance(&mut self, platform: &mut Platform, cpu: CpuId, to: CpuId) {
         if self.loads.nr_running(cpu) <= 1 {
             return;

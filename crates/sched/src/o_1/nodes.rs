@@ -1,10 +1,11 @@
 //! 2.6.0: memory nodes.
 //!
-//! A CPU balances with the other CPUs of its own node. A fifth as often when it is idle, and half
-//! as often when it is busy, it compares nodes first. The load of a node is 10 times its number of
-//! tasks divided by its number of CPUs (in integers), plus half of the load that this CPU computed
-//! for the node the last time. If some other node has a quarter more than the CPU's own
-//! (`NODE_THRESHOLD`), the CPU then balances with the CPUs of that node as it does with its own.
+//! A CPU balances with the other CPUs of its own node. Every fifth time when it is idle, and every
+//! second time when it is busy, it compares the nodes first. The load of a node is 10 times its
+//! number of tasks divided by its number of CPUs (in integers), plus half of the load that this CPU
+//! last computed for the node. If the load of some other node exceeds that of the CPU's own node by
+//! more than a quarter (`NODE_THRESHOLD`), the CPU then balances with the CPUs of that node as it
+//! does within its own node.
 //!
 //! Each CPU decides separately, and only at its tick, whether to balance with another node. A CPU
 //! that is about to go idle looks only in its own node. A task that calls `execve(2)` on a CPU with
@@ -17,28 +18,28 @@ use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::{CpuId, Platform, Topology};
 
-/// Load that another node must have relative to the own one, percent.
+/// Load that another node must exceed for tasks to move, percent of the own node's load.
 const NODE_THRESHOLD: u32 = 125;
-/// Factor by which an idle CPU compares nodes less often than it balances in its own.
+/// Number of times an idle CPU balances within its own node for each time it compares nodes.
 const IDLE_NODE_REBALANCE: u64 = 5;
-/// The same factor for a busy CPU.
+/// The same number for a busy CPU.
 const BUSY_NODE_REBALANCE: u64 = 2;
 
 /// The nodes, and the loads that CPUs have computed for them.
 #[derive(Debug)]
 pub(super) struct Nodes {
-    /// By CPU.
+    /// The node of each CPU.
     node_of: Vec<NodeId>,
-    /// By CPU: number of CPUs of its node with lower numbers.
+    /// By CPU: number of CPUs in its node that have lower numbers.
     rank: Vec<u32>,
-    /// The node's CPUs, in ascending order.
+    /// The CPUs of each node, in ascending order.
     members: IndexVec<NodeId, Vec<CpuId>>,
-    /// By CPU and node: the load that it saw there at its last attempt (`prev_node_load`).
+    /// By CPU and node: load of the node at the CPU's last attempt (`prev_node_load`).
     prev_load: Vec<u32>,
 }
 
 impl Nodes {
-    /// The nodes of `topology`.
+    /// Returns the nodes of `topology`.
     pub(super) fn new(topology: &Topology) -> Nodes {
         let mut members: IndexVec<NodeId, Vec<CpuId>> =
             (0..topology.nodes()).map(|_| Vec::new()).collect();
@@ -53,41 +54,41 @@ impl Nodes {
         Nodes { node_of, rank, members, prev_load: vec![0; several] }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub(super) fn count(&self) -> usize {
         self.members.len()
     }
 
-    /// All nodes, in ascending order.
+    /// Returns all nodes, in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = NodeId> {
         self.members.indices()
     }
 
-    /// The nodes of all CPUs.
+    /// Returns the node of each CPU.
     pub(super) fn by_cpu(&self) -> &[NodeId] {
         &self.node_of
     }
 
-    /// The CPUs of a node, in ascending order.
+    /// Returns the CPUs of a node, in ascending order.
     pub(super) fn cpus(&self, node: NodeId) -> &[CpuId] {
         &self.members[node]
     }
 
-    /// The node of `cpu`.
+    /// Returns the node of `cpu`.
     #[inline]
     pub(super) fn of(&self, cpu: CpuId) -> NodeId {
         self.node_of[cpu.index()]
     }
 
-    /// The place of `cpu` among the CPUs of its node.
+    /// Returns the place of `cpu` among the CPUs of its node.
     #[inline]
     pub(super) fn rank(&self, cpu: CpuId) -> usize {
         self.rank[cpu.index()] as usize
     }
 
-    /// `sched_best_cpu`: the CPU to which a task moves that calls `execve(2)` on `this` CPU. It is
-    /// in the node with the fewest tasks for its CPUs, and has the fewest tasks in that node; the
-    /// first among equals.
+    /// `sched_best_cpu`: returns the CPU to which a task moves when it calls `execve(2)` on `this`
+    /// CPU. That is the CPU with the fewest tasks in the node with the fewest tasks per CPU. Among
+    /// equals, the first one wins.
     pub(super) fn emptiest_cpu(&self, this: CpuId, loads: &Loads) -> CpuId {
         if self.count() == 1 || loads.nr_running(this) <= 2 {
             return this;
@@ -98,8 +99,8 @@ impl Nodes {
         cpus.min_by_key(|&cpu| loads.nr_running(cpu)).unwrap_or(this)
     }
 
-    /// `find_busiest_node`: the node whose load exceeds that of the own node of `this` CPU by most
-    /// and by a sufficient margin. The lowest among equals.
+    /// `find_busiest_node`: returns the node with the highest load, if that load sufficiently
+    /// exceeds the load of the node of `this` CPU. Among equals, the lowest number wins.
     fn find_busiest(&mut self, this: CpuId, loads: &Loads) -> Option<NodeId> {
         let (own, nodes) = (self.of(this), self.count());
         let previous = &mut self.prev_load[this.index() * nodes..][..nodes];
@@ -122,7 +123,7 @@ impl Nodes {
 }
 
 impl O1 {
-    /// At the tick of `this` CPU: balances with another node if it is time. `every` is the interval
+    /// Balances with another node at the tick of `this` CPU, if it is time. `every` is the interval
     /// of balancing within its own node, jiffies.
     pub(super) fn rebalance_nodes(
         &mut self,
@@ -159,7 +160,7 @@ mod tests {
         (nodes, loads)
     }
 
-    /// The busiest node as CPU `this` sees it.
+    /// Returns the busiest node as CPU `this` sees it.
     fn busiest(nodes: &mut Nodes, this: u32, loads: &Loads) -> Option<usize> {
         nodes.find_busiest(CpuId(this), loads).map(TypedIndex::index)
     }

@@ -119,13 +119,13 @@ impl Params {
         &self.levels[usize::from(p.static_prio.wrapping_sub(100)).min(39)]
     }
 
-    /// A full slice for `p`, jiffies. The slices of `SCHED_RR` tasks depend on nice, too.
+    /// Returns a full slice for `p`, jiffies. The slices of `SCHED_RR` tasks also depend on nice.
     #[inline]
     pub(super) fn task_timeslice(&self, p: &Task) -> u32 {
         self.level(p).timeslice
     }
 
-    /// A full slice at a nice value, ns.
+    /// Returns a full slice at a nice value, ns.
     pub(super) fn slice_at_nice(&self, nice: i32) -> u64 {
         u64::from(self.levels[(nice.clamp(-20, 19) + 20) as usize].timeslice) * self.jiffy_ns
     }
@@ -135,15 +135,15 @@ impl Params {
         delta(&self.version, nice) <= MAX_BONUS as i32 / 2
     }
 
-    /// The bonus that an estimate gives: from 0 for a CPU-bound task to 10 for one that nearly
-    /// always sleeps (`CURRENT_BONUS`).
+    /// Returns the bonus that an estimate gives: from 0 for a CPU-bound task to 10 for one that
+    /// nearly always sleeps (`CURRENT_BONUS`).
     #[inline]
     pub(super) fn bonus(&self, sleep_avg: u64) -> u32 {
         (sleep_avg / self.bonus_step_ns) as u32
     }
 
-    /// The priority that `p` should have: its static one, from 5 better to 5 worse. Real-time tasks
-    /// keep theirs.
+    /// Returns the priority that `p` should have: its static one, from 5 better to 5 worse.
+    /// Real-time tasks keep theirs.
     #[inline]
     pub(super) fn effective_prio(&self, p: &Task) -> u8 {
         if p.is_rt() {
@@ -161,8 +161,9 @@ impl Params {
         p.prio <= self.level(p).interactive_prio
     }
 
-    /// `TIMESLICE_GRANULARITY`, jiffies: how long interactive tasks of equal priority run at a
-    /// stretch. The more interactive the task, the shorter; the more CPUs, the longer.
+    /// Returns `TIMESLICE_GRANULARITY`, jiffies: the time for which interactive tasks of equal
+    /// priority run at a stretch. The more interactive the task, the shorter; the more CPUs, the
+    /// longer.
     #[inline]
     pub(super) fn timeslice_granularity(&self, p: &Task, cpus: u32) -> u32 {
         let steps = MAX_BONUS.saturating_sub(self.bonus(p.sleep_avg)).max(1) - 1;
@@ -181,7 +182,7 @@ impl Params {
         p.interactive_credit < -CREDIT_LIMIT
     }
 
-    /// 2.6.22: weight of `p` in balancing. Real-time tasks outweigh all others.
+    /// 2.6.22: returns the weight of `p` in balancing. Real-time tasks outweigh all others.
     pub(super) fn load_weight(&self, p: &Task) -> u32 {
         match p.policy {
             Policy::Fifo | Policy::RoundRobin => self.rt_load_weight(u32::from(p.rt_priority)),
@@ -189,20 +190,20 @@ impl Params {
         }
     }
 
-    /// 2.6.22: the weight of a real-time priority.
+    /// 2.6.22: returns the weight of a real-time priority.
     pub(super) fn rt_load_weight(&self, rt_priority: u32) -> u32 {
         self.levels[0].load_weight + rt_priority * SCHED_LOAD_SCALE as u32 / self.avg_timeslice
     }
 
-    /// The value as stored in the kernel's `unsigned long`.
+    /// Returns the value as stored in the kernel's `unsigned long`.
     #[inline]
     pub(super) fn long(&self, value: u64) -> u64 {
         value & self.long_max
     }
 }
 
-/// `DELTA`: number of steps above the centre that the bonus must be for tasks of a nice value to be
-/// interactive. It rises with nice; nice 16 to 19 would need 11 of 10.
+/// `DELTA`: returns the number of steps above the centre that the bonus must be for tasks of a nice
+/// value to be interactive. It rises with nice. Nice 16 to 19 would need 11 of 10.
 fn delta(version: &Version, nice: i32) -> i32 {
     let bonus = MAX_BONUS as i32;
     let scaled = if version.delta_rounds_toward_zero {

@@ -1,8 +1,8 @@
 //! The priority array: 140 first-in-first-out lists, and a bitmap of those that are not empty.
 //!
-//! Every operation takes the same few steps however many tasks there are: that is the O(1) of the
-//! scheduler's name. The lists are linked through the tasks themselves (`next` and `prev` in
-//! [`Task`](super::task::Task)), so that queueing allocates nothing.
+//! Every operation takes the same few steps however many tasks there are. The O(1) in the
+//! scheduler's name refers to this. The lists are linked through the tasks themselves (`next` and
+//! `prev` in [`Task`](super::task::Task)), so that queueing allocates nothing.
 
 use super::prio::MAX_PRIO;
 use super::task::{Pid, Tasks};
@@ -32,7 +32,7 @@ impl PrioArray {
         PrioArray { nr_active: 0, bitmap: [0; 3], lists: [EMPTY; MAX_PRIO as usize] }
     }
 
-    /// The first non-empty list from priority `from` on.
+    /// Returns the first non-empty list from priority `from` on.
     #[inline]
     pub(super) fn next_list(&self, from: u8) -> Option<u8> {
         let mut word = usize::from(from / 64);
@@ -44,13 +44,13 @@ impl PrioArray {
         Some(word as u8 * 64 + bits.trailing_zeros() as u8)
     }
 
-    /// The task to run next: the head of the best non-empty list.
+    /// Returns the task to run next: the head of the best non-empty list.
     #[inline]
     pub(super) fn first(&self) -> Option<Pid> {
         self.next_list(0).and_then(|prio| self.lists[usize::from(prio)].head)
     }
 
-    /// The last task of list `prio`.
+    /// Returns the last task of list `prio`.
     #[inline]
     pub(super) fn tail(&self, prio: u8) -> Option<Pid> {
         self.lists[usize::from(prio)].tail

@@ -78,7 +78,7 @@ pub enum Balancing {
     /// By number of tasks. The migration thread only moves tasks that affinity does not allow to
     /// stay.
     ByNumber,
-    /// By weight, in scheduling domains, with active balancing. Every queue has a clock of its own,
+    /// By weight, in scheduling domains, with active balancing. Every queue has its own clock,
     /// which stands still between its ticks and `schedule()` calls.
     ByWeight,
 }
@@ -111,7 +111,7 @@ pub struct Version {
     /// Whether `SCHED_BATCH` exists: such tasks are never interactive, and enter the expired array
     /// when they wake.
     pub batch: bool,
-    /// Whether the estimate of real-time tasks is kept, too, and a woken task always moves to the
+    /// Whether the estimate of real-time tasks is also kept, and a woken task always moves to the
     /// tail of its list when it is picked. Otherwise it moves only if its priority has changed.
     pub requeues_every_pick: bool,
     /// Whether a new priority is computed when an interactive task's slice is split.

@@ -114,7 +114,7 @@ impl O1 {
         }
     }
 
-    /// The terms that `TASK_PREEMPTS_CURR` compares for `p` on its CPU.
+    /// Records the terms that `TASK_PREEMPTS_CURR` compares for `p` on its CPU.
     #[cold]
     #[inline(never)]
     pub(super) fn preempt_terms(&self, p: Pid, evidence: &mut Evidence) {
@@ -123,7 +123,7 @@ impl O1 {
         evidence.term("curr_prio", self.curr_prio(task.cpu).into());
     }
 
-    /// The terms known when `p` is about to be pulled from its CPU to `to`.
+    /// Records the terms known when `p` is about to be pulled from its CPU to `to`.
     #[cold]
     #[inline(never)]
     pub(super) fn pull_terms(&self, p: Pid, to: CpuId, evidence: &mut Evidence) {

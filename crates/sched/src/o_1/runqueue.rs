@@ -50,13 +50,13 @@ impl Runqueue {
         }
     }
 
-    /// The active array.
+    /// Returns the active array.
     #[inline]
     pub(super) fn active(&self) -> ArrayId {
         self.active
     }
 
-    /// The expired array.
+    /// Returns the expired array.
     #[inline]
     pub(super) fn expired(&self) -> ArrayId {
         self.active.other()
@@ -151,14 +151,14 @@ impl O1 {
         self.rqs[self.tasks[p].cpu.index()].curr == Some(p)
     }
 
-    /// The priority of the task that `cpu` runs. That of the idle task is worse than any.
+    /// Returns the priority of the task that `cpu` runs. That of the idle task is worse than any.
     #[inline]
     pub(super) fn curr_prio(&self, cpu: CpuId) -> u8 {
         self.rqs[cpu.index()].curr.map_or(MAX_PRIO, |curr| self.tasks[curr].prio)
     }
 
-    /// `TASK_PREEMPTS_CURR`: `p`, which has just been queued, preempts the current task if it is
-    /// better. Equal is not enough.
+    /// `TASK_PREEMPTS_CURR`: lets `p`, which has just been queued, preempt the current task if `p`
+    /// is better. Equal priority is not enough.
     #[inline]
     pub(super) fn check_preempt(&mut self, platform: &mut Platform, p: Pid) {
         let task = &self.tasks[p];

@@ -54,8 +54,8 @@ impl O1 {
         next
     }
 
-    /// The head of the best list of the active array; if that is empty, of the expired array; if
-    /// that is empty, too, of the tasks pulled from other CPUs; else the idle task.
+    /// Returns the head of the best list of the active array; if that is empty, of the expired
+    /// array; if that is also empty, of the tasks pulled from other CPUs; else the idle task.
     fn pick_next(&mut self, platform: &mut Platform, cpu: CpuId, now: u64) -> Option<Pid> {
         let mut special = Rule::NONE;
         if self.loads.nr_running(cpu) == 0 {
@@ -96,7 +96,7 @@ impl O1 {
         Some(next)
     }
 
-    /// The queue of `cpu` is empty: it tries to pull from the others.
+    /// Tries to pull tasks from the other queues, because that of `cpu` is empty.
     fn idle_balance(&mut self, platform: &mut Platform, cpu: CpuId) {
         match self.params.version.balancing {
             _ if self.cpus == 1 => {}
@@ -107,9 +107,9 @@ impl O1 {
         }
     }
 
-    /// The wait of a woken task counts as sleep, wholly or in part, so waiting may have improved
-    /// its priority. It runs now in any case, but from its new place in the lists: the next
-    /// `schedule()` picks the task that is then the first.
+    /// Requeues a picked task. The wait of a woken task counts as sleep, wholly or in part, so
+    /// waiting may have improved its priority. The task runs now in any case, but from its new
+    /// place in the lists: the next `schedule()` picks the task that is then the first.
     fn requeue_on_pick(&mut self, platform: &mut Platform, next: Pid, now: u64) {
         let task = &mut self.tasks[next];
         if !matches!(task.activated, Activated::Process | Activated::Interrupt) {
@@ -122,7 +122,8 @@ impl O1 {
             unreachable!("the task that was picked is queued");
         };
         if self.params.version.requeues_every_pick {
-            // Real-time tasks, too, and even if nothing changes: the task moves to the tail.
+            // This also applies to real-time tasks, and even if nothing changes: the task moves to
+            // the tail.
             platform.work.requeue();
             self.dequeue_task(next);
             self.params.recalc_task_prio(&mut self.tasks[next], until);

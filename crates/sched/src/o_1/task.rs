@@ -7,13 +7,13 @@ use core::ops::{Index, IndexMut};
 use schedlab_core::{CpuId, CpuSet, Policy, TaskId, TaskTable};
 
 /// A task of the kernel: 1 is the migration thread of CPU 0. The migration threads of the other
-/// CPUs follow in order, then the workload's tasks. (0 is the idle task, as in the kernel; here it
+/// CPUs follow in order, then the workload's tasks. (0 is the idle task, as in the kernel. Here it
 /// is `None`.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pid(NonZeroU32);
 
 impl Pid {
-    /// The task whose row is `row` rows behind that of the idle task.
+    /// Returns the task whose row is `row` rows behind that of the idle task.
     #[inline]
     const fn behind_idle(row: u32) -> Pid {
         Pid(NonZeroU32::MIN.saturating_add(row))
@@ -34,7 +34,7 @@ pub(super) enum ArrayId {
 }
 
 impl ArrayId {
-    /// The other array.
+    /// Returns the other array.
     #[inline]
     pub(super) const fn other(self) -> ArrayId {
         match self {
@@ -43,7 +43,7 @@ impl ArrayId {
         }
     }
 
-    /// The array's index in its runqueue.
+    /// Returns the array's index in its runqueue.
     #[inline]
     pub(super) const fn index(self) -> usize {
         self as usize
@@ -127,7 +127,7 @@ impl Task {
         self.array.is_some()
     }
 
-    /// 2.6.22: whether it is under `SCHED_BATCH`.
+    /// 2.6.22: whether its policy is `SCHED_BATCH`.
     #[inline]
     pub(super) fn is_batch(&self) -> bool {
         self.policy == Policy::Batch
@@ -177,7 +177,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    /// Only the migration threads, asleep, with priority 0, like `SCHED_FIFO` 99.
+    /// Creates only the migration threads, asleep, with priority 0, like `SCHED_FIFO` 99.
     pub(super) fn new(cpus: u32) -> Tasks {
         let thread = |cpu| Task {
             cpu: CpuId(cpu),
@@ -191,7 +191,7 @@ impl Tasks {
         Tasks { rows: idle.chain((0..cpus).map(thread)).collect(), cold: TaskTable::new(), cpus }
     }
 
-    /// The migration thread of `cpu`.
+    /// Returns the migration thread of `cpu`.
     #[inline]
     pub(super) fn migration_thread(cpu: CpuId) -> Pid {
         Pid::behind_idle(cpu.0)
@@ -202,7 +202,7 @@ impl Tasks {
         Pid::behind_idle(self.cpus + task.0)
     }
 
-    /// The workload's number of `p`, which is not a migration thread.
+    /// Returns the workload's number of `p`, which is not a migration thread.
     #[inline]
     pub(super) fn task_id(&self, p: Pid) -> TaskId {
         TaskId(p.0.get() - 1 - self.cpus)
@@ -244,7 +244,7 @@ impl Tasks {
         self.cold[task].address_space
     }
 
-    /// All tasks, migration threads first.
+    /// Returns all tasks, migration threads first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Pid, &Task)> {
         (0..).map(Pid::behind_idle).zip(&self.rows[1..])
     }

@@ -55,8 +55,8 @@ impl O1 {
         }
     }
 
-    /// `SCHED_RR`: at the end of its slice a task moves behind the others of its priority.
-    /// (`SCHED_FIFO` has no slices.)
+    /// Charges a `SCHED_RR` task: at the end of its slice it moves behind the others of its
+    /// priority. (`SCHED_FIFO` has no slices.)
     fn charge_round_robin(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let task = &mut self.tasks[p];
         task.time_slice = task.time_slice.saturating_sub(1);
@@ -116,12 +116,13 @@ impl O1 {
         rq.expired_timestamp != 0 && platform.jiffies().saturating_sub(rq.expired_timestamp) > limit
     }
 
-    /// Interactive tasks, whose slices may follow each other without end, take turns within them:
-    /// at intervals (`TIMESLICE_GRANULARITY`) such a task moves behind the others of its priority.
+    /// Splits the slices of interactive tasks, which may follow each other without end. The tasks
+    /// take turns within them: at intervals (`TIMESLICE_GRANULARITY`) such a task moves behind the
+    /// others of its priority.
     fn split_slice(&mut self, platform: &mut Platform, cpu: CpuId, p: Pid) {
         let task = &mut self.tasks[p];
         let granularity = self.params.timeslice_granularity(task, self.online);
-        // Unsigned in the kernel, too: a slice longer than a full one (after a dead child returned
+        // Unsigned, as in the kernel: a slice longer than a full one (after a dead child returned
         // its rest) makes it wrap.
         let used = self.params.task_timeslice(task).wrapping_sub(task.time_slice);
         if task.time_slice < granularity || !used.is_multiple_of(granularity) {

@@ -67,8 +67,8 @@ impl O1 {
         }
     }
 
-    /// 2.6.0's only choice of a CPU at a wakeup: a synchronous waker pulls the task to its own CPU.
-    /// Otherwise the task stays where it slept, however busy that CPU is.
+    /// Makes 2.6.0's only choice of a CPU at a wakeup: a synchronous waker pulls the task to its
+    /// own CPU. Otherwise the task stays where it slept, however busy that CPU is.
     fn pull_to_sync_waker(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         let (this, own) = (waker.cpu(), self.tasks[p].cpu);
         if waker.is_sync() && self.tasks.may_run_on(p, this) {
@@ -82,7 +82,7 @@ impl O1 {
         }
     }
 
-    /// 2.6.22: `p` wakes on its waker's CPU if that does not upset the balance, else where it
+    /// 2.6.22: wakes `p` on its waker's CPU if that does not upset the balance, else where it
     /// slept; or on an idle thread of the same core, if exactly one task is on the CPU so chosen.
     pub(super) fn wake_affine(&mut self, platform: &mut Platform, p: Pid, waker: Waker) {
         let own = self.tasks[p].cpu;
@@ -99,7 +99,7 @@ impl O1 {
         }
     }
 
-    /// The CPU of `waker` or the one on which `p` slept, and the rule.
+    /// Returns the CPU of `waker` or the one on which `p` slept, and the rule.
     fn affine_cpu(&self, p: Pid, waker: Waker) -> (CpuId, Rule) {
         let (this, own) = (waker.cpu(), self.tasks[p].cpu);
         if this == own || !self.tasks.may_run_on(p, this) {
@@ -118,9 +118,9 @@ impl O1 {
         }
     }
 
-    /// 2.6.22: the present time on the clock of queue `of`, as estimated by CPU `by`. A queue's
-    /// clock stands still between its ticks and `schedule()` calls, so the time is corrected by the
-    /// difference between the two queues' clocks.
+    /// 2.6.22: returns the present time on the clock of queue `of`, as estimated by CPU `by`. A
+    /// queue's clock stands still between its ticks and `schedule()` calls, so the time is
+    /// corrected by the difference between the two queues' clocks.
     pub(super) fn queue_time(&self, platform: &Platform, by: CpuId, of: CpuId) -> u64 {
         if by == of {
             return platform.now_ns();

@@ -7,7 +7,7 @@ use alloc::vec;
 use schedlab_core::{Load, Promises, TaskId};
 
 impl OrderN {
-    /// The most ticks that a task can have when the best slice among the tasks is that of
+    /// Returns the most ticks that a task can have when the best slice among the tasks is that of
     /// `nice_min`.
     ///
     /// An epoch leaves at most 2 * slice - 1 if there were not more before. Forking only divides. A
@@ -64,7 +64,9 @@ impl OrderN {
         }
         let mut queued_on = vec![0; self.cpus.len()];
         for task in self.run_queue.iter() {
-            queued_on[self.tasks[task].processor.index()] += 1;
+            if self.tasks[task].placed {
+                queued_on[self.tasks[task].processor.index()] += 1;
+            }
             if self.run_queue[task] != self.queued(task) {
                 return Err(alloc::format!(
                     "the runqueue holds {:?}, not {:?}",

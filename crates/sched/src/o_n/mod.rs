@@ -23,15 +23,15 @@
 //! several epochs has up to twice its slice, and correspondingly more goodness than a CPU-bound
 //! task. This is the whole interactivity heuristic.
 //!
-//! A tick takes one from the running task's counter, and requests a reschedule only when it is 0. A
-//! woken task is compared with the tasks that the CPUs run at that moment, and asks at most one CPU
-//! to reschedule. There is no balancing: the one list is the balance, and the 15 is all that works
-//! against migration.
+//! A tick takes one from the running task's counter, and requests a reschedule only when the
+//! counter is 0. A woken task is compared with the tasks that the CPUs run at that moment, and asks
+//! at most one CPU to reschedule. There is no balancing: the one list is the balance, and only the
+//! 15 works against migration.
 //!
 //! # Cost
 //!
-//! Each pick O(runnable tasks), each epoch O(all tasks), each wakeup O(CPUs), all under one lock
-//! for the whole machine. The tick is O(1).
+//! Each pick costs O(runnable tasks), each epoch O(all tasks), and each wakeup O(CPUs), all under
+//! one lock for the whole machine. The tick costs O(1).
 //!
 //! # Where to look
 //!
@@ -75,16 +75,30 @@ const TASK_APART_KIB: u32 = 8;
 /// The initial best goodness of a walk, that of the idle task: anything is better.
 const NOTHING_FOUND: i32 = -1000;
 
+/// The `processor` of tasks that have none (`NO_PROC_ID`).
+const NO_CPU: CpuId = CpuId(u32::MAX);
+
+/// Initial counter of an idle task.
+const IDLE_COUNTER: i32 = -100;
+
 /// State of a CPU.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Cpu {
     /// The running task; `None` is the idle task.
     current: Option<TaskId>,
-    /// The loaded address space. An idle task has none of its own and keeps the one of the task
+    /// The loaded address space. An idle task has no address space and keeps the one of the task
     /// before it. `None` before the first switch.
     active_mm: Option<u32>,
     /// Time of the last switch from one task to another, ns; 0 before the first one.
     last_schedule_ns: u64,
+    /// Counter of its idle task: [`IDLE_COUNTER`], unless that takes part in epochs.
+    idle_counter: i32,
+}
+
+impl Default for Cpu {
+    fn default() -> Cpu {
+        Cpu { current: None, active_mm: None, last_schedule_ns: 0, idle_counter: IDLE_COUNTER }
+    }
 }
 
 /// Linux 2.4 or 2.2. On one CPU it is a UP build.
@@ -111,7 +125,7 @@ pub struct OrderN {
 }
 
 impl OrderN {
-    /// The scheduler on an idle machine.
+    /// Creates the scheduler on an idle machine.
     pub fn new(version: Version, config: &BuildConfig) -> OrderN {
         let cpus = config.topology.cpus() as usize;
         OrderN {
@@ -133,18 +147,32 @@ impl OrderN {
         }
     }
 
-    /// The ticks that `task` has left in this epoch.
+    /// Whether the kernel was built for several CPUs.
+    #[inline]
+    const fn smp(&self) -> bool {
+        self.cpus.len() > 1
+    }
+
+    /// Returns the rule for the `processor` of forked children.
+    fn rule_of_children(&self) -> schedlab_core::Rule {
+        match self.smp() && !self.version.children_have_a_cpu {
+            true => rules::NO_LAST_CPU,
+            false => rules::PARENTS_CPU,
+        }
+    }
+
+    /// Returns the ticks that `task` has left in this epoch.
     pub fn counter(&self, task: TaskId) -> i32 {
         self.tasks[task].counter
     }
 
-    /// Number of ticks that a task of this nice value gets in each epoch.
+    /// Returns the number of ticks that a task of this nice value gets in each epoch.
     fn slice(&self, nice: i32) -> i32 {
         self.version.slice(self.hz, nice)
     }
 
-    /// The most ticks that a parent can have after it has taken over those of a dead child
-    /// (`MAX_COUNTER`): 200 ms.
+    /// Largest number of ticks that a parent can have after it has taken over the ticks of a dead
+    /// child (`MAX_COUNTER`): 200 ms.
     const fn max_counter(&self) -> i32 {
         (20 * self.hz / 100) as i32
     }
@@ -158,7 +186,7 @@ impl OrderN {
         at_hand == Some(mm) || (mm == TaskAttr::NO_ADDRESS_SPACE && self.version.has_lazy_mm)
     }
 
-    /// The goodness of `p` on `cpu`, where the address space `mm` is loaded.
+    /// Returns the goodness of `p` on `cpu`, where the address space `mm` is loaded.
     #[inline]
     fn goodness(&self, p: &Queued, cpu: CpuId, mm: Option<u32>) -> i32 {
         let mut bonus = 0;
@@ -173,11 +201,12 @@ impl OrderN {
         if 0 < p.weight && p.weight < REALTIME_BASE { p.weight + bonus } else { p.weight }
     }
 
-    /// The walk's copy of `task`.
+    /// Returns the walk's copy of `task`.
     #[inline]
     fn queued(&self, task: TaskId) -> Queued {
         let p = &self.tasks[task];
-        Queued { task, weight: p.weight(&self.version), processor: p.processor, mm: p.mm }
+        let processor = if p.placed { p.processor } else { NO_CPU };
+        Queued { task, weight: p.weight(&self.version), processor, mm: p.mm }
     }
 
     /// Updates the walk's copy of `task`, after a change of something that goodness depends on.
@@ -210,12 +239,16 @@ impl OrderN {
         } else {
             self.run_queue.push_tail(queued);
         }
-        self.queued_on[queued.processor.index()] += 1;
+        if let Some(tasks) = self.queued_on.get_mut(queued.processor.index()) {
+            *tasks += 1;
+        }
     }
 
     fn dequeue(&mut self, task: TaskId) {
         let queued = self.run_queue.remove(task);
-        self.queued_on[queued.processor.index()] -= 1;
+        if let Some(tasks) = self.queued_on.get_mut(queued.processor.index()) {
+            *tasks -= 1;
+        }
     }
 
     fn move_last(&mut self, task: TaskId) {
@@ -257,10 +290,16 @@ impl OrderN {
         for p in self.run_queue.iter_mut() {
             p.weight = self.tasks[p.task].weight(&self.version);
         }
+        if self.version.idle_tasks_have_epochs {
+            // Their slice is 0. That of CPU 0, the very first task, is not in the task list.
+            for cpu in self.cpus.iter_mut().skip(1) {
+                cpu.idle_counter >>= 1;
+            }
+        }
     }
 
-    /// The best task for `cpu`, on which `prev` has run so far. Begins a new epoch if no task has
-    /// ticks left.
+    /// Returns the best task for `cpu`, on which `prev` has run so far. Begins a new epoch if no
+    /// task has ticks left.
     fn pick(
         &mut self,
         platform: &mut Platform,
@@ -290,7 +329,7 @@ impl OrderN {
         next
     }
 
-    /// The rule of a walk whose largest goodness is `best`, which is not 0.
+    /// Returns the rule of a walk whose largest goodness is `best`, which is not 0.
     #[inline]
     const fn rule_of(best: i32) -> Rule {
         if best >= REALTIME_BASE {
@@ -311,15 +350,15 @@ impl OrderN {
         });
     }
 
-    /// The address space that counts as loaded when `cpu` looks for a successor to `prev`.
+    /// Returns the address space that counts as loaded when `cpu` looks for a successor to `prev`.
     fn mm_at_hand(&self, cpu: CpuId, prev: Option<TaskId>) -> Option<u32> {
         if self.version.has_lazy_mm {
             return self.cpus[cpu.index()].active_mm;
         }
-        // The address space of `prev` itself. The idle task has none, and a task that exits has
-        // dropped its own.
-        let prev = &self.tasks[prev?];
-        (prev.state != State::Zombie).then_some(prev.mm)
+        // The address space of `prev` itself. The idle task has the kernel's, and so has a task
+        // that exits.
+        let own = prev.map(|prev| &self.tasks[prev]).filter(|prev| prev.state != State::Zombie);
+        Some(own.map_or(TaskAttr::NO_ADDRESS_SPACE, |prev| prev.mm))
     }
 
     /// Makes `next` the current task of `cpu`.
@@ -335,14 +374,16 @@ impl OrderN {
             here.active_mm = Some(p.mm);
         }
         p.on_cpu = true;
-        if p.processor != cpu {
-            self.queued_on[p.processor.index()] -= 1;
+        if p.processor != cpu || !p.placed {
+            if p.placed {
+                self.queued_on[p.processor.index()] -= 1;
+            }
             self.queued_on[cpu.index()] += 1;
             if p.has_run {
                 platform.by_rule(Question::Migrate, cpu, rules::PICKED_ELSEWHERE);
                 platform.migrated(next, p.processor, cpu);
             }
-            p.processor = cpu;
+            (p.processor, p.placed) = (cpu, true);
             self.run_queue[next].processor = cpu;
         }
         p.has_run = true;
@@ -358,8 +399,7 @@ impl OrderN {
         p.on_cpu = false;
         let yielded = self.forget_yield(prev);
         let preempted = self.tasks[prev].state == State::Running && !yielded;
-        let smp = self.cpus.len() > 1;
-        if preempted && smp && self.version.looks_at_all_cpus {
+        if preempted && self.smp() && self.version.looks_at_all_cpus {
             self.reschedule_idle(platform, prev);
         }
     }
@@ -373,12 +413,35 @@ impl OrderN {
         yielded
     }
 
-    /// The allowed CPU with the fewest tasks in the runqueue, the lowest number among equals.
+    /// Returns the allowed CPU with the fewest tasks in the runqueue, the lowest number among
+    /// equals.
     fn emptiest(&self, allowed: &CpuSet) -> CpuId {
-        let least = (self.queued_on.iter().zip(0..))
-            .filter(|&(_, cpu)| allowed.contains(CpuId(cpu)))
-            .min_by_key(|&(queued, _)| *queued);
-        CpuId(least.map_or(0, |(_, cpu)| cpu))
+        let cpus = self.cpus.len() as u32;
+        let allowed = (0..cpus).map(CpuId).filter(|&cpu| allowed.contains(cpu));
+        allowed.min_by_key(|&cpu| self.tasks_of(cpu)).unwrap_or(CpuId(0))
+    }
+
+    /// Returns the number of tasks in the runqueue that have `cpu` as their `processor`, as it
+    /// counts for tasks that start.
+    fn tasks_of(&self, cpu: CpuId) -> u32 {
+        let tasks = self.queued_on[cpu.index()];
+        let blocks = || {
+            let current = self.cpus[cpu.index()].current;
+            current.is_some_and(|current| self.tasks[current].state != State::Running)
+        };
+        tasks - u32::from(!self.version.counts_who_blocks && blocks())
+    }
+
+    /// `sched_setscheduler` on `cpu`, after `task` has its new attributes. The caller reschedules,
+    /// not the task.
+    fn set_scheduler(&mut self, platform: &mut Platform, task: TaskId, cpu: CpuId) {
+        // The mark is a bit of the policy.
+        self.tasks[task].yielded = false;
+        self.weigh_again(task);
+        if self.version.setscheduler_moves_first && self.run_queue.contains(task) {
+            self.move_first(task);
+        }
+        platform.resched(cpu);
     }
 
     fn set_allowed(&mut self, task: TaskId, allowed: &CpuSet) {
@@ -404,7 +467,7 @@ impl Scheduler for OrderN {
                 if kept == 0 && self.version.keeps_the_sum {
                     platform.resched(cpu);
                 }
-                (given, self.tasks[parent].processor, rules::PARENTS_CPU)
+                (given, self.tasks[parent].processor, self.rule_of_children())
             }
         };
         platform.by_rule(Question::SelectCpu, processor, placed);
@@ -417,6 +480,7 @@ impl Scheduler for OrderN {
                 nice: attr.sched.nice as i8,
                 rt_priority: attr.sched.rt_priority as u8,
                 policy: attr.sched.policy,
+                placed: placed != rules::NO_LAST_CPU,
                 ..Task::default()
             },
         );
@@ -510,17 +574,17 @@ impl Scheduler for OrderN {
         (p.policy, p.rt_priority) = (attr.policy, attr.rt_priority as u8);
         p.nice = attr.nice as i8;
         let setscheduler = before != (p.policy, p.rt_priority);
-        self.weigh_again(task);
-        if !setscheduler {
+        if setscheduler {
+            self.set_scheduler(platform, task, by);
+        } else {
             // setpriority: the counter stays until the next epoch, and no CPU is asked to
             // reschedule.
-            return;
+            self.weigh_again(task);
         }
-        // sched_setscheduler: the caller reschedules, not the task.
-        if self.version.setscheduler_moves_first && self.run_queue.contains(task) {
-            self.move_first(task);
-        }
-        platform.resched(by);
+    }
+
+    fn set_same_attr(&mut self, platform: &mut Platform, task: TaskId, by: CpuId) {
+        self.set_scheduler(platform, task, by);
     }
 
     /// There is no such system call yet. This is what the kernel itself can do with its threads

@@ -65,7 +65,7 @@ pub static ENTRY: Entry = Entry {
             also: &["2.2.1"],
             summary: "slices of 210 ms; a woken task is compared with the waker only; no affinity",
             can: Capabilities { affinity: false, ..Capabilities::BASIC },
-            golden: &[],
+            golden: &[("o_n", "2.2.1")],
             hz_range: (100, 100),
             build: Build::Ordinary(|config| Box::new(OrderN::new(Version::V2_2, config))),
             ..DEFAULT
@@ -106,9 +106,18 @@ pub struct Version {
     /// Whether forking preserves the sum of ticks: the child gets an odd tick, a parent that is
     /// left with none must reschedule, and it gets a dead child's ticks back.
     pub keeps_the_sum: bool,
+    /// Whether a forked child has its parent's `processor`. If not, on several CPUs it has none
+    /// until it runs, and no CPU is its last one.
+    pub children_have_a_cpu: bool,
+    /// Whether the idle tasks, except that of CPU 0, get ticks in epochs. As their slice is 0, what
+    /// they lack (they begin at -100) is halved until -1 is left.
+    pub idle_tasks_have_epochs: bool,
+    /// Whether a task that blocks in this instant still counts on its CPU when a task starts from
+    /// outside the workload. (A convention of the golden schedules. The kernel has no such tasks.)
+    pub counts_who_blocks: bool,
     /// Whether `cpus_allowed` exists.
     pub has_affinity: bool,
-    /// Whether an idle CPU whose hyper-threaded sibling is idle, too, is taken at once.
+    /// Whether an idle CPU whose hyper-threaded sibling is also idle is taken at once.
     pub knows_siblings: bool,
 }
 
@@ -136,6 +145,9 @@ impl Version {
         looks_at_all_cpus: true,
         yield_counts_waiting: true,
         keeps_the_sum: true,
+        children_have_a_cpu: true,
+        idle_tasks_have_epochs: false,
+        counts_who_blocks: true,
         has_affinity: true,
         knows_siblings: true,
     };
@@ -167,11 +179,14 @@ impl Version {
         looks_at_all_cpus: false,
         yield_counts_waiting: false,
         keeps_the_sum: false,
+        children_have_a_cpu: false,
+        idle_tasks_have_epochs: true,
+        counts_who_blocks: false,
         has_affinity: false,
         knows_siblings: false,
     };
 
-    /// Number of ticks that a task gets in each epoch.
+    /// Returns the number of ticks that a task gets in each epoch.
     pub(super) const fn slice(&self, hz: u32, nice: i32) -> i32 {
         let static_part = 20 - nice;
         if matches!(self.slices, Slices::Priority) {

@@ -55,6 +55,8 @@ define_rules! {
             "A task without a parent starts on the allowed CPU with the fewest tasks.";
         21 PICKED_ELSEWHERE Migrate "picked_elsewhere":
             "A CPU other than its last one has picked the task from the one runqueue.";
+        22 NO_LAST_CPU SelectCpu "no_last_cpu":
+            "A child has no processor until a CPU picks it (2.2).";
     }
 }
 
@@ -80,8 +82,8 @@ impl OrderN {
         }
     }
 
-    /// The runnable tasks that may run on `cpu` and do not run on another CPU, with their places in
-    /// the runqueue.
+    /// Returns the runnable tasks that may run on `cpu` and do not run on another CPU, with their
+    /// places in the runqueue.
     fn eligible(&self, cpu: CpuId) -> impl Iterator<Item = (TaskId, i64)> + '_ {
         let prev = self.cpus[cpu.index()].current;
         self.run_queue
@@ -116,7 +118,7 @@ impl OrderN {
         if counter == 0 {
             return 0;
         }
-        let same_cpu = if p.processor == cpu { self.proc_change_penalty } else { 0 };
+        let same_cpu = if p.placed && p.processor == cpu { self.proc_change_penalty } else { 0 };
         let at_hand = self.mm_at_hand(cpu, self.cpus[cpu.index()].current);
         let loaded = self.is_loaded(p.mm, at_hand);
         let same_mm = if loaded { MM_BONUS } else { 0 };

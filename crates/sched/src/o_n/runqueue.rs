@@ -55,7 +55,7 @@ pub(super) struct RunQueue {
 }
 
 impl RunQueue {
-    /// An empty list.
+    /// Creates an empty list.
     pub(super) const fn new() -> RunQueue {
         RunQueue { slots: Vec::new(), head: 0, tail: 0, len: 0, slot_of: TaskTable::new() }
     }
@@ -69,7 +69,7 @@ impl RunQueue {
         }
     }
 
-    /// Number of tasks in the list.
+    /// Returns the number of tasks in the list.
     #[inline]
     pub(super) const fn len(&self) -> usize {
         self.len
@@ -81,20 +81,20 @@ impl RunQueue {
         self.slot_of[task].is_some()
     }
 
-    /// The tasks from head to tail, with holes among them, whose weight is less than that of any
-    /// task.
+    /// Returns the tasks from head to tail, with holes among them, whose weight is less than that
+    /// of any task.
     #[inline]
     pub(super) fn with_holes(&self) -> &[Queued] {
         &self.slots[self.head..self.tail]
     }
 
-    /// The tasks from head to tail.
+    /// Returns the tasks from head to tail.
     pub(super) fn iter(&self) -> impl Iterator<Item = TaskId> + '_ {
         let tasks = self.with_holes().iter().filter(|slot| !slot.is_hole());
         tasks.map(|slot| slot.task)
     }
 
-    /// The tasks from head to tail, for updates.
+    /// Returns the tasks from head to tail, for updates.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Queued> + '_ {
         let slots = self.slots[self.head..self.tail].iter_mut();
         slots.filter(|slot| !slot.is_hole())

@@ -29,6 +29,8 @@ pub(super) struct Task {
     pub(super) on_cpu: bool,
     /// It has been on a CPU.
     pub(super) has_run: bool,
+    /// Its `processor` is known to the kernel. 2.2's forked children have none until they run.
+    pub(super) placed: bool,
 }
 
 /// State of a task: the other fields.
@@ -65,12 +67,13 @@ impl Default for Task {
             bound: false,
             on_cpu: false,
             has_run: false,
+            placed: true,
         }
     }
 }
 
 impl Task {
-    /// The part of its goodness that is the same on all CPUs.
+    /// Returns the part of its goodness that is the same on all CPUs.
     #[inline]
     pub(super) fn weight(&self, version: &Version) -> i32 {
         if self.yielded {

@@ -28,7 +28,7 @@ fn bench(version: Version, cpus: u32) -> Bench {
     }
 }
 
-/// An idle CPU 0 with a task for each nice value, all waiting in the runqueue.
+/// Returns an idle CPU 0 with a task for each nice value, all waiting in the runqueue.
 fn waiting(version: Version, nices: &[i32]) -> Bench {
     let mut bench = bench(version, 1);
     for &nice in nices {
@@ -132,7 +132,7 @@ impl Bench {
         self.sched.run_queue.iter().collect()
     }
 
-    /// The switches on `cpu`: ms, next task.
+    /// Returns the switches on `cpu`: ms, next task.
     fn on(&self, cpu: u32) -> Vec<(u64, TaskId)> {
         self.switches
             .iter()
@@ -649,7 +649,7 @@ fn in_2_2_an_idle_cpu_is_found_from_the_top() {
     bench.settle();
     bench.block(child);
     bench.settle();
-    bench.change(child, |p| p.processor = CpuId(2));
+    bench.change(child, |p| (p.processor, p.placed) = (CpuId(2), true));
     bench.change(child, |p| p.counter = 0);
     let waker = Waker::Process { cpu: CpuId(0) };
     bench.sched.wake(&mut bench.platform, child, waker);
@@ -684,6 +684,74 @@ fn in_2_2_a_yield_counts_as_no_ticks_and_can_begin_an_epoch() {
     assert_eq!(bench.asks(), [0], "waiting tasks do not count");
     bench.settle();
     assert_eq!(bench.counters(), [30], "alone, it begins an epoch with each yield");
+}
+
+#[test]
+fn in_2_2_idle_tasks_but_the_first_lose_what_they_lack() {
+    let mut bench = bench(Version::V2_2, 2);
+    let idle = |bench: &Bench| [0, 1].map(|cpu: usize| bench.sched.cpus[cpu].idle_counter);
+    let mut seen = alloc::vec![];
+    for _ in 0..9 {
+        bench.sched.recalculate();
+        seen.push(idle(&bench)[1]);
+    }
+    assert_eq!(seen, [-50, -25, -13, -7, -4, -2, -1, -1, -1]);
+    assert_eq!(idle(&bench)[0], IDLE_COUNTER);
+    // From then on a task with few ticks is queued, and waits while its own CPU idles.
+    bench.start(SchedAttr::nice(0));
+    bench.settle();
+    bench.start(SchedAttr::nice(0));
+    bench.settle();
+    bench.block(B);
+    bench.settle();
+    for (counter, asks) in [(2, alloc::vec![]), (3, alloc::vec![1])] {
+        bench.change(B, |p| p.counter = counter);
+        bench.sched.wake(&mut bench.platform, B, Waker::Interrupt { cpu: CpuId(1) });
+        assert_eq!(bench.asks(), asks);
+        bench.sched.kill(&mut bench.platform, B);
+    }
+}
+
+#[test]
+fn in_2_2_a_child_has_no_processor_until_it_runs() {
+    let mut bench = bench(Version::V2_2, 2);
+    bench.start(SchedAttr::nice(0));
+    bench.settle();
+    bench.start(SchedAttr::nice(0));
+    bench.settle();
+    let child = bench.fork(A);
+    let (of_child, of_parent) = (bench.sched.queued(child), bench.sched.queued(A));
+    assert_eq!((of_child.processor, of_parent.processor), (NO_CPU, CpuId(0)));
+    assert_eq!(bench.sched.queued_on, [1, 1], "it counts nowhere");
+    bench.sched.audit_all().expect("the counts are right");
+    // On one CPU every task is CPU 0's.
+    let mut bench = waiting(Version::V2_2, &[0]);
+    bench.settle();
+    let child = bench.fork(A);
+    assert_eq!(bench.sched.queued(child).processor, CpuId(0));
+}
+
+#[test]
+fn in_2_2_chrt_to_the_same_policy_moves_first() {
+    let mut bench = waiting(Version::V2_2, &[0, 0]);
+    assert_eq!(bench.order(), [B, A]);
+    bench.sched.set_same_attr(&mut bench.platform, A, CpuId(0));
+    assert_eq!(bench.order(), [A, B]);
+    // A change of nice alone moves nothing.
+    bench.sched.set_attr(&mut bench.platform, B, &SchedAttr::nice(5), CpuId(0));
+    assert_eq!(bench.order(), [A, B]);
+}
+
+#[test]
+fn in_2_2_who_blocks_in_this_instant_does_not_count_where_a_task_starts() {
+    let mut bench = bench(Version::V2_2, 2);
+    for _ in 0..2 {
+        bench.start(SchedAttr::nice(0));
+        bench.settle();
+    }
+    bench.sched.block(&mut bench.platform, CpuId(1), B, BlockReason::Interruptible);
+    let started = bench.start(SchedAttr::nice(0));
+    assert_eq!(bench.sched.cpu_of(started), CpuId(1));
 }
 
 #[test]
@@ -811,7 +879,8 @@ fn in_2_2_only_the_memory_of_who_has_not_exited_is_at_hand() {
     bench.settle();
     let mm = bench.sched.tasks[A].mm;
     let at_hand = |bench: &Bench, prev| bench.sched.mm_at_hand(CpuId(0), prev);
-    assert_eq!((at_hand(&bench, Some(A)), at_hand(&bench, None)), (Some(mm), None));
+    let kernels = Some(TaskAttr::NO_ADDRESS_SPACE);
+    assert_eq!((at_hand(&bench, Some(A)), at_hand(&bench, None)), (Some(mm), kernels));
     bench.sched.block(&mut bench.platform, CpuId(0), A, BlockReason::Dead);
-    assert_eq!(at_hand(&bench, Some(A)), None);
+    assert_eq!(at_hand(&bench, Some(A)), kernels);
 }

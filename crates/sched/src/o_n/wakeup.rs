@@ -11,11 +11,8 @@ use schedlab_core::{CpuId, Platform, Question, Rule, TaskId, Topology};
 /// CPU.
 const WAKEUP_MARGIN_2_2: i32 = 3;
 
-/// Counter of an idle task.
-const IDLE_COUNTER: i32 = -100;
-
-/// By CPU: the other half of its hyper-threaded core, where cores have two CPUs. (2.4 knows no
-/// others.) Empty if there is no such level.
+/// By CPU: the other half of its hyper-threaded core, where cores have two CPUs. (2.4 supports
+/// no others.) Empty if there is no such level.
 pub(super) fn siblings(topology: &Topology) -> Vec<Option<CpuId>> {
     let Some(cores) = topology.levels().iter().find(|level| level.kind == LevelKind::Smt) else {
         return Vec::new();
@@ -73,7 +70,7 @@ impl OrderN {
     /// longest; else the CPU whose current task is most inferior to `p`; else none.
     ///
     /// The request is a flag, not a reservation. A CPU that was asked *is* idle until it has
-    /// switched. A second task that wakes in the meantime may ask it, too, and wait while another
+    /// switched. A second task that wakes in the meantime may also ask it, and wait while another
     /// CPU is idle.
     ///
     /// (A UP build only compares `p` with the one current task, which is equivalent there.)
@@ -129,9 +126,9 @@ impl OrderN {
         platform.resched(cpu);
     }
 
-    /// The amount by which `p` is better on `cpu` than the task that runs there. The running task
-    /// always has the bonuses for the CPU and for its address space: coming from another CPU, `p`
-    /// must be ahead by more than 16.
+    /// Returns the amount by which `p` is better on `cpu` than the task that runs there. The
+    /// running task always has the bonuses for the CPU and for its address space: coming from
+    /// another CPU, `p` must be ahead by more than 16.
     fn preemption_goodness(&self, current: TaskId, p: TaskId, cpu: CpuId) -> i32 {
         let mm = self.cpus[cpu.index()].active_mm;
         self.goodness(&self.run_queue[p], cpu, mm)
@@ -159,7 +156,10 @@ impl OrderN {
     pub(super) fn reschedule_idle_2_2(&self, platform: &mut Platform, p: TaskId, here: CpuId) {
         let woken = &self.tasks[p];
         let current = self.cpus[here.index()].current;
-        let counter = current.map_or(IDLE_COUNTER, |current| self.tasks[current].counter);
+        let counter = match current {
+            Some(current) => self.tasks[current].counter,
+            None => self.cpus[here.index()].idle_counter,
+        };
         if woken.policy.is_realtime() {
             Self::ask(platform, here, rules::REAL_TIME_WAKEUP);
             return;
@@ -177,7 +177,7 @@ impl OrderN {
         }
         let idles_elsewhere = |&cpu: &CpuId| cpu != here && self.is_idle(cpu);
         let cpus = self.cpus.len() as u32;
-        let found = Some(woken.processor)
+        let found = (woken.placed.then_some(woken.processor))
             .filter(idles_elsewhere)
             .or_else(|| (0..cpus).rev().map(CpuId).find(idles_elsewhere));
         if let Some(cpu) = found {

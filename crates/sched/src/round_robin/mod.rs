@@ -6,12 +6,12 @@
 //! a `priority` (15 ticks of 10 ms by default) and a `counter`: the ticks for which it may still
 //! run. [`schedule`](Scheduler::schedule) walks the whole ring and takes the runnable task with the
 //! **largest counter**, the oldest among equals. When the runnable tasks have used up their
-//! counters (the largest is 0) a new round begins: *every* task in the ring, sleepers included,
+//! counters (the largest is 0), a new round begins: *every* task in the ring, sleepers included,
 //! keeps half of its remaining ticks and gets its `priority` on top. The task that was found before
-//! that continues.
+//! the new round continues.
 //!
 //! There is no runqueue, no policy and no dynamic priority apart from the counter itself. The
-//! counter is ration and rank in one: a task that slept through several rounds has up to `2 *
+//! counter is both ration and rank: a task that slept through several rounds has up to `2 *
 //! priority - 1` ticks, and is ahead of every CPU-bound task until it has used up the surplus. That
 //! is the whole interactivity heuristic.
 //!
@@ -80,12 +80,12 @@ fn priority_of_nice(nice: i32) -> i64 {
 }
 
 impl RoundRobin {
-    /// The scheduler on an idle machine.
+    /// Creates the scheduler on an idle machine.
     pub fn new(version: Version) -> RoundRobin {
         RoundRobin { version, tasks: TaskTable::new(), ring: Vec::new(), current: None }
     }
 
-    /// The ticks that `task` has left.
+    /// Returns the ticks that `task` has left.
     pub fn counter(&self, task: TaskId) -> i64 {
         self.tasks[task].counter
     }
@@ -94,7 +94,7 @@ impl RoundRobin {
         self.current.map_or(self.version.idle_counter, |task| self.counter(task))
     }
 
-    /// The runnable task with the largest counter, the oldest among equals.
+    /// Returns the runnable task with the largest counter, the oldest among equals.
     fn best(&self) -> Option<TaskId> {
         let mut best: Option<(i64, TaskId)> = None;
         for &task in &self.ring {

@@ -5,7 +5,7 @@ use super::{Staircase, rules};
 use schedlab_core::{CpuId, CpuSet, Platform, Question, Rule, Waker};
 
 impl Staircase {
-    /// The allowed CPU with the fewest runnable tasks.
+    /// Returns the allowed CPU with the fewest runnable tasks.
     pub(super) fn start_cpu(&self, allowed: &CpuSet) -> CpuId {
         allowed
             .iter(self.cpus.len() as u32)
@@ -13,7 +13,7 @@ impl Staircase {
             .unwrap_or(CpuId(0))
     }
 
-    /// The lowest CPU in `allowed`.
+    /// Returns the lowest CPU in `allowed`.
     pub(super) fn first_allowed(&self, allowed: &CpuSet) -> CpuId {
         allowed.first(self.cpus.len() as u32).unwrap_or(CpuId(0))
     }
@@ -85,8 +85,8 @@ impl Staircase {
         }
     }
 
-    /// The CPU on which a woken task is queued, and the rule: its last CPU, or the waker's, if that
-    /// does not upset the balance. There is no search for an idle CPU.
+    /// Returns the CPU on which a woken task is queued, and the rule: its last CPU, or the waker's,
+    /// if that does not upset the balance. There is no search for an idle CPU.
     pub(super) fn wake_cpu(&self, p: Pid, waker: Waker) -> (CpuId, Rule) {
         let task = &self.tasks[p];
         let (this_cpu, prev_cpu) = (waker.cpu(), task.cpu);

@@ -1,14 +1,14 @@
 //! The staircase schedulers: SD, the Staircase Deadline scheduler of 2.6.22-ck1 (July 2007), and
-//! its predecessor RSDL, the Rotating Staircase Deadline scheduler (March 2007). Con Kolivas, out
-//! of tree.
+//! its predecessor RSDL, the Rotating Staircase Deadline scheduler (March 2007). Both are
+//! out-of-tree schedulers by Con Kolivas.
 //!
 //! # The algorithm (SD)
 //!
 //! There is no estimate of interactivity. Each CPU goes through **rotations**. In a rotation every
 //! task may use certain **slots**, which are priority levels: the better its nice value, the more
-//! slots. In each slot it may run for one **quota** (6 ms). When the quota is used up it steps
-//! *down* to its next slot. After its last slot it waits in the **expired** array until all tasks
-//! of that CPU have used their slots. Then the arrays are swapped, and a new rotation begins.
+//! slots. In each slot it may run for one **quota** (6 ms). When the quota is used up, the task
+//! steps *down* to its next slot. After its last slot it waits in the **expired** array until all
+//! tasks of that CPU have used their slots. Then the arrays are swapped, and a new rotation begins.
 //!
 //! ```text
 //! level 101  A B      A: 6 ms here, then to 103   nice 0: 101, 103, 105, ... 139: 20 slots
@@ -16,20 +16,20 @@
 //! level 105           C, A, B run at 103, ...
 //! ```
 //!
-//! A task that sleeps keeps its place on the staircase. When it wakes it still has high slots left,
-//! so it preempts the CPU-bound tasks, which have stepped down. But within a rotation it gets no
-//! more CPU time than a CPU-bound task of its nice level. So the longest wait is known in advance:
-//! about one rotation of all the others.
+//! A task that sleeps keeps its place on the staircase. When it wakes, it still has high slots
+//! left, so it preempts the CPU-bound tasks, which have stepped down. But within a rotation it gets
+//! no more CPU time than a CPU-bound task of its nice level. So the longest wait is known in
+//! advance: about one rotation of all the others.
 //!
 //! # The algorithm (RSDL)
 //!
-//! As above with three differences, for which see `rsdl.rs`. It is a reconstruction, because
-//! neither its source nor its own description was available.
+//! RSDL works like SD, with three differences, which `rsdl.rs` describes. It is a reconstruction,
+//! because neither its source nor its own description was available.
 //!
 //! # Cost
 //!
 //! Pick, wakeup, tick: O(1), by bitmaps and lists. A step down looks at 40 levels at most. A
-//! rotation ends in O(1) by swapping two arrays. Balancing as in 2.6.22: O(CPUs) to find the
+//! rotation ends in O(1) by swapping two arrays. Balancing is as in 2.6.22: O(CPUs) to find the
 //! busiest, then O(tasks examined).
 //!
 //! # Where to look
@@ -42,8 +42,8 @@
 //!
 //! # Not included
 //!
-//! `SCHED_ISO`: the interface has no such policy, so its level 99 is always empty and its allowance
-//! limits no task. Hyper-threading and NUMA.
+//! `SCHED_ISO` (no task has this policy here, so its level 99 is always empty and its allowance
+//! limits none), hyper-threading and NUMA.
 
 mod audit;
 mod fork_exit;
@@ -151,7 +151,7 @@ pub struct Staircase {
 }
 
 impl Staircase {
-    /// The scheduler on an idle machine.
+    /// Creates the scheduler on an idle machine.
     pub fn new(edition: Edition, config: &BuildConfig) -> Staircase {
         let cpus = config.topology.cpus();
         let migration_thread = |cpu| Task {
@@ -180,17 +180,17 @@ impl Staircase {
         }
     }
 
-    /// Number of rotations that `cpu` has completed.
+    /// Returns the number of rotations that `cpu` has completed.
     pub fn prio_rotation(&self, cpu: CpuId) -> u64 {
         self.cpus[cpu.index()].prio_rotation
     }
 
-    /// The level of `task`, 0 best.
+    /// Returns the level of `task`, 0 best.
     pub fn prio(&self, task: TaskId) -> u8 {
         self.tasks[self.pid(task)].prio
     }
 
-    /// The rest of the current slot of `task`, µs.
+    /// Returns the rest of the current slot of `task`, µs.
     pub fn time_slice_us(&self, task: TaskId) -> i32 {
         self.tasks[self.pid(task)].time_slice
     }
@@ -200,7 +200,7 @@ impl Staircase {
         Pid::new(task.index() + self.cpus.len())
     }
 
-    /// `None`: a migration thread.
+    /// Returns the task's number; `None` for a migration thread.
     #[inline]
     fn task_id(&self, p: Pid) -> Option<TaskId> {
         let number = p.index().checked_sub(self.cpus.len())?;
@@ -348,7 +348,7 @@ impl Staircase {
         }
     }
 
-    /// The task that `cpu` should run. `None`: idle.
+    /// Returns the task that `cpu` should run. `None`: idle.
     fn pick(&mut self, cpu: CpuId) -> Option<Pid> {
         if self.domains.load(cpu).nr_running() == 0 {
             // An idle moment ends the rotation: the next task that wakes has a complete staircase.
@@ -507,7 +507,7 @@ impl Scheduler for Staircase {
                 self.deactivate_task(cpu, p);
                 platform.work.dequeues += 1;
                 // Its affinity changed while it ran, and it went to sleep before this reschedule:
-                // the migration thread moves sleepers, too.
+                // the migration thread also moves sleepers.
                 if !self.tasks[p].allowed.contains(cpu) {
                     self.tasks[p].cpu = self.first_allowed(&self.tasks[p].allowed);
                 }

@@ -32,7 +32,8 @@ struct Move {
 }
 
 impl Staircase {
-    /// The best level of a CPU: of the active array, or an ordinary one of the expired array.
+    /// Returns the best level of a CPU: of the active array, or an ordinary one of the expired
+    /// array.
     fn best_prio(&self, cpu: CpuId) -> u8 {
         let rq = &self.cpus[cpu.index()];
         let active = rq.arrays[usize::from(rq.active)].best_from(0);
@@ -40,7 +41,7 @@ impl Staircase {
         active.min(expired)
     }
 
-    /// `can_migrate_task`.
+    /// Implements `can_migrate_task`.
     fn can_migrate(&mut self, p: Pid, go: &mut Move) -> bool {
         let task = &self.tasks[p];
         if !task.allowed.contains(go.to) {
@@ -104,7 +105,7 @@ impl Staircase {
             && self.move_from_level(platform, go, object, MAX_PRIO)
     }
 
-    /// `pull_task`.
+    /// Implements `pull_task`.
     fn pull_task(&mut self, platform: &mut Platform, why: Rule, p: Pid, from: CpuId, to: CpuId) {
         let this = &*self;
         platform.because(Question::Migrate, to, why, move |evidence| {

@@ -46,7 +46,7 @@ impl PrioArray {
         }
     }
 
-    /// The best level from `from` on that has tasks. `140`: none. (Level 140 itself is not
+    /// Returns the best level from `from` on that has tasks. `140`: none. (Level 140 itself is not
     /// considered.)
     #[inline]
     pub(super) fn best_from(&self, from: u8) -> u8 {
@@ -63,13 +63,13 @@ impl PrioArray {
         MAX_PRIO
     }
 
-    /// The first of a level.
+    /// Returns the first of a level.
     #[inline]
     pub(super) fn head(&self, level: u8) -> Option<Pid> {
         self.lists[usize::from(level)].head
     }
 
-    /// The last of a level.
+    /// Returns the last of a level.
     #[inline]
     pub(super) fn tail(&self, level: u8) -> Option<Pid> {
         self.lists[usize::from(level)].tail
@@ -109,8 +109,8 @@ impl PrioArray {
         }
     }
 
-    /// The levels that have tasks, 140 included, in ascending order: for audits. `None`: some
-    /// level's bit does not agree with its list.
+    /// Returns the levels that have tasks, 140 included, in ascending order: for audits. `None`:
+    /// some level's bit does not agree with its list.
     pub(super) fn occupied(&self) -> Option<impl Iterator<Item = u8>> {
         let mut heads = [0; 3];
         for (level, list) in self.lists.iter().enumerate() {
@@ -129,13 +129,13 @@ impl PrioArray {
     }
 }
 
-/// The task behind `task` in its list.
+/// Returns the task behind `task` in its list.
 #[inline]
 pub(super) fn next(links: &Links, task: Pid) -> Option<Pid> {
     links[task].next
 }
 
-/// The task before `task` in its list.
+/// Returns the task before `task` in its list.
 #[inline]
 pub(super) fn prev(links: &Links, task: Pid) -> Option<Pid> {
     links[task].prev

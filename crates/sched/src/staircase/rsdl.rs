@@ -2,10 +2,10 @@
 //! against its code.
 //!
 //! Where SD has a matrix, RSDL lets a task use every level from its own (120 + nice) down to 139.
-//! And it charges twice: the time that a task runs is subtracted from its own quota and from that
+//! It also charges twice: the time that a task runs is subtracted from its own quota and from that
 //! of its **level**, which is the sum of the quotas handed out there. When a level has used up its
 //! quota, all tasks that are still there move down a level, whether or not they have time left (a
-//! **minor rotation**). So the latest time at which tasks further down run is known, which is the
+//! **minor rotation**). So the latest time at which tasks further down run is known. This is the
 //! "deadline" of the name. No task enters above the level that the rotation has reached.
 
 use super::prio_array;
@@ -13,10 +13,10 @@ use super::task::Pid;
 use super::{MAX_PRIO, Staircase};
 use schedlab_core::{CpuId, Platform};
 
-/// A quota as it is handed out: in whole ticks, rounded up, each as long as a tick's charge. Quotas
-/// are used up only at ticks. If a quota were 6 ms where a tick is 4 ms, each task would run 8 ms,
-/// the first few tasks of a level would use up the quota of all, and the tasks behind them would
-/// sink with them from level to level and never run.
+/// Returns a quota as it is handed out: in whole ticks, rounded up, each as long as a tick's
+/// charge. Quotas are used up only at ticks. If a quota were 6 ms where a tick is 4 ms, each task
+/// would run 8 ms, the first few tasks of a level would use up the quota of all, and the tasks
+/// behind them would sink with them from level to level and never run.
 pub(super) fn whole_ticks_us(quota_us: i32, tick_ns: i64) -> i32 {
     let ticks = (i64::from(quota_us) * 1000 + tick_ns - 1) / tick_ns;
     (ticks * (tick_ns / 1000)) as i32
@@ -112,7 +112,7 @@ impl Staircase {
         }
     }
 
-    /// The task to run when no real-time task is runnable, but some other task is.
+    /// Returns the task to run when no real-time task is runnable, but some other task is.
     pub(super) fn rsdl_pick(&mut self, cpu: CpuId) -> Pid {
         loop {
             let level = self.cpus[cpu.index()].active_mut().best_from(100);

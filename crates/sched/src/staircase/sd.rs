@@ -135,16 +135,16 @@ impl Staircase {
         *best = (*best).min(task.static_prio);
     }
 
-    /// `next_entitled_slot`: the best level that the task may still take in this rotation. `140`:
-    /// none.
+    /// `next_entitled_slot`: returns the best level that the task may still take in this rotation.
+    /// `140`: none.
     fn next_entitled_slot(&mut self, cpu: CpuId, p: Pid) -> u8 {
         let task = &self.tasks[p];
         let (static_prio, u) = (task.static_prio, task.user_prio());
         let batch = task.policy == Policy::Batch;
         let rq = &mut self.cpus[cpu.index()];
         if static_prio > rq.expired_mut().best_static_prio {
-            // A task with a better nice level has used all its slots, so the rotation is over for
-            // this one, too.
+            // A task with a better nice level has used all its slots, so the rotation is also over
+            // for this one.
             return MAX_PRIO;
         }
         if rq.prio_level[u] == UNSET {
@@ -180,7 +180,7 @@ impl Staircase {
         if left == 0 { MAX_PRIO } else { 100 + left.trailing_zeros() as u8 }
     }
 
-    /// The task to run when no real-time task is runnable, but some other task is.
+    /// Returns the task to run when no real-time task is runnable, but some other task is.
     pub(super) fn pick_ordinary(&mut self, cpu: CpuId) -> Pid {
         let mut level = self.cpus[cpu.index()].active_mut().best_from(100);
         loop {

@@ -5,7 +5,7 @@ use super::task::Pid;
 use schedlab_core::{Platform, Policy};
 
 impl Staircase {
-    /// `set_user_nice`.
+    /// Implements `set_user_nice`.
     pub(super) fn set_user_nice(&mut self, platform: &mut Platform, p: Pid, static_prio: u8) {
         let task = &mut self.tasks[p];
         if task.policy.is_realtime() {
@@ -32,7 +32,7 @@ impl Staircase {
         }
     }
 
-    /// `sched_setscheduler`.
+    /// Implements `sched_setscheduler`.
     pub(super) fn set_policy(
         &mut self,
         platform: &mut Platform,

@@ -28,7 +28,7 @@ pub(super) struct Task {
     pub(super) bitmap: u64,
     /// Its CPU's `prio_rotation` when it last got a place or was last picked.
     pub(super) rotation: u64,
-    /// Time at which it was last charged, ns; before it has run, its start time.
+    /// Time at which it was last charged, ns. Before it has run, its start time.
     pub(super) last_ran: u64,
     /// Its weight in balancing.
     pub(super) load_weight: u32,
@@ -68,7 +68,8 @@ impl Task {
         self.prio < ISO_PRIO
     }
 
-    /// The level that follows from its policy. A task that was ordinary before keeps its level.
+    /// Returns the level that follows from its policy. A task that was ordinary before keeps its
+    /// level.
     pub(super) fn normal_prio(&self) -> u8 {
         if self.policy.is_realtime() {
             99 - self.rt_priority
@@ -80,7 +81,7 @@ impl Task {
     }
 }
 
-/// `rr_quota`: length of one slot at a nice level, µs. SD halves it above nice 0.
+/// `rr_quota`: returns the length of one slot at a nice level, µs. SD halves it above nice 0.
 pub(super) fn quota_us(edition: Edition, nice: i32, rr_interval_ms: i64) -> i32 {
     let ms = match nice {
         ..-6 => rr_interval_ms * i64::from(nice * nice) / 40,
@@ -90,13 +91,13 @@ pub(super) fn quota_us(edition: Edition, nice: i32, rr_interval_ms: i64) -> i32 
     (ms * 1000) as i32
 }
 
-/// `task_timeslice`: the time that a task can run in one rotation, ms: a quota for each level from
-/// its own down.
+/// `task_timeslice`: returns the time that a task can run in one rotation, ms: a quota for each
+/// level from its own down.
 pub(super) fn task_timeslice_ms(quota_us: i32, user_prio: usize) -> i32 {
     (i64::from(quota_us) * (40 - user_prio as i64) / 1000) as i32
 }
 
-/// The weight of a task whose quota is known.
+/// Returns the weight of a task whose quota is known.
 pub(super) fn load_weight(task: &Task, rr_interval_ms: i64) -> u32 {
     let timeslice_ms = task_timeslice_ms(task.quota, task.user_prio()) as u32;
     match task.policy {

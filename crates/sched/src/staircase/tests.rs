@@ -16,7 +16,7 @@ fn with_policy(policy: Policy, rt_priority: u32) -> SchedAttr {
     SchedAttr { policy, rt_priority, ..SchedAttr::default() }
 }
 
-/// A machine on which tasks have started at 0, each a process.
+/// Returns a machine on which tasks have started at 0, each a process.
 fn machine(edition: Edition, cpus: u32, tasks: &[SchedAttr]) -> (Staircase, Platform) {
     let config = BuildConfig::flat(cpus, 1000);
     let (mut sched, mut platform) = (Staircase::new(edition, &config), config.platform());

@@ -26,7 +26,7 @@
 //!
 //! Silberschatz et al. and Stallings for the policies. Where the books leave a choice (the
 //! behaviour of several CPUs, which task loses a tie) it was made here, and
-//! `docs/schedulers/textbook.md` documents it.
+//! `docs/schedulers/textbook.md` documents the choice.
 
 mod audit;
 mod ready;
@@ -66,7 +66,7 @@ enum Class {
 impl Class {
     const ALL: [Class; 3] = [Class::Other, Class::Batch, Class::Idle];
 
-    /// All classes from this one on, in a ring: the first follows the last.
+    /// Returns all classes from this one on, in a ring: the first follows the last.
     const fn and_after(self) -> [Class; Class::ALL.len()] {
         match self {
             Class::Other => Class::ALL,
@@ -191,7 +191,7 @@ pub struct Textbook {
 }
 
 impl Textbook {
-    /// The scheduler on an idle machine.
+    /// Creates the scheduler on an idle machine.
     pub fn new(cpus: u32, rules: Rules) -> Textbook {
         let mut free = CpuBits::new(cpus);
         (0..cpus).for_each(|cpu| free.insert(CpuId(cpu)));
@@ -222,7 +222,7 @@ impl Textbook {
 
     // ---- Order: which task is first ----
 
-    /// The rank of `task` at `now_ns`; smaller is better.
+    /// Returns the rank of `task` at `now_ns`; smaller is better.
     fn rank(&self, task: TaskId, now_ns: u64) -> u64 {
         let t = &self.tasks[task];
         match self.rules.order_by {
@@ -262,7 +262,7 @@ impl Textbook {
         }
     }
 
-    /// The present rank of a class: 0 is best.
+    /// Returns the present rank of a class: 0 is best.
     fn class_rank(&self, class: Class) -> usize {
         if self.rules.sliced_classes {
             (class.index() + Class::ALL.len() - self.owner.index()) % Class::ALL.len()
@@ -271,7 +271,7 @@ impl Textbook {
         }
     }
 
-    /// The first task of the ready queue that may run on `cpu`.
+    /// Returns the first task of the ready queue that may run on `cpu`.
     fn first_for(&self, cpu: CpuId, now_ns: u64) -> Option<TaskId> {
         // A task that is in the queue again, but has not left its CPU yet, is available to that CPU
         // only.
@@ -440,7 +440,7 @@ impl Textbook {
         t.allotment_left_ns = t.allotment_left_ns.saturating_sub(ran_ns);
     }
 
-    /// The quantum that `task` gets when it next joins, ns; or [`NO_QUANTUM`].
+    /// Returns the quantum that `task` gets when it next joins, ns; or [`NO_QUANTUM`].
     fn full_quantum_ns(&self, task: TaskId) -> u64 {
         let t = &self.tasks[task];
         let quantum_ns = self.tunables.quantum_ns;

@@ -44,7 +44,7 @@ impl Ready {
         self.heap.is_empty()
     }
 
-    /// All waiting tasks, in no particular order.
+    /// Returns all waiting tasks, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (Place, TaskId)> + '_ {
         self.heap.iter().copied()
     }
@@ -76,8 +76,8 @@ impl Ready {
         true
     }
 
-    /// The first task for which `may_run` holds: O(1) if it is the first of all, else a walk
-    /// through all.
+    /// Returns the first task for which `may_run` holds: O(1) if it is the first of all, else a
+    /// walk through all.
     pub fn first(&self, may_run: impl Fn(TaskId) -> bool) -> Option<(Place, TaskId)> {
         let &(place, task) = self.heap.first()?;
         if may_run(task) {

@@ -130,7 +130,7 @@ const fn release(version: &'static str, summary: &'static str, build: Make) -> R
     with(Capabilities { nohz: true, ..Capabilities::BASIC }, version, summary, build)
 }
 
-/// A release that receives the lengths of bursts in advance.
+/// Returns a release that receives the lengths of bursts in advance.
 const fn clairvoyant(version: &'static str, summary: &'static str, build: Make) -> Release {
     let can = Capabilities { nohz: true, clairvoyant: true, ..Capabilities::BASIC };
     with(can, version, summary, build)

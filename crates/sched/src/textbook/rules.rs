@@ -41,14 +41,14 @@ define_rules! {
     }
 }
 
-/// The value as a signed number, limited to the largest one, which stands for a burst without an
-/// end.
+/// Returns the value as a signed number, limited to the largest one, which stands for a burst
+/// without an end.
 pub(super) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 impl Textbook {
-    /// The rule by which this policy picks.
+    /// Returns the rule by which this policy picks.
     pub(super) const fn pick_rule(&self) -> Rule {
         match self.rules.order_by {
             OrderBy::Arrival => FIRST_COME,
@@ -61,7 +61,7 @@ impl Textbook {
         }
     }
 
-    /// The rules of this policy.
+    /// Returns the rules of this policy.
     pub(super) fn own_rules(&self) -> Vec<&'static RuleDoc> {
         let applies = |doc: &&RuleDoc| match doc.rule {
             rule if (FIRST_COME..=BEST_CLASS).contains(&rule) => rule == self.pick_rule(),
@@ -171,8 +171,8 @@ mod tests {
         (sched, platform)
     }
 
-    /// The task that the CPU picks, the rule, and the candidates with the second numbers of their
-    /// ranks.
+    /// Returns the task that the CPU picks, the rule, and the candidates with the second numbers of
+    /// their ranks.
     fn pick(sched: &mut Textbook, platform: &mut Platform) -> (u32, Rule, Vec<(Who, i64)>) {
         platform.take_accounts();
         let next = sched.schedule(platform, CPU).expect("a task is ready");

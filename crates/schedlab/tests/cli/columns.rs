@@ -75,7 +75,7 @@ fn lists_make_a_column_for_each_combination() {
     assert_eq!(columns(&one), ["o_1", "cfs"]);
     let text = server(&one).good();
     assert!(text.starts_with("examples/server.json on 4 CPUs, 500 ms, sched_latency_ns=6000000\n"));
-    // A setting that all columns share distinguishes no column: it is above the table, too.
+    // A setting that all columns share distinguishes no column: it is also above the table.
     let both = server(&["-s", "cfs:sched_latency_ns=6ms,cfs@2.6.24:sched_latency_ns=6ms"]).good();
     assert!(both.starts_with("examples/server.json on 4 CPUs, 500 ms, sched_latency_ns=6000000\n"));
     assert_eq!(both.matches("sched_latency_ns").count(), 1, "{both}");

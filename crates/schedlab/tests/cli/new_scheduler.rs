@@ -53,8 +53,8 @@ fn what_cannot_be_is_refused_and_nothing_is_written() {
     let directory = directory("no-scheduler");
     let cases: [(&[&str], &str); 4] = [
         (&["new-scheduler", "cfs"], "a scheduler of this name"),
-        (&["new-scheduler", "My-Own"], "small letters"),
-        (&["new-scheduler", "../up"], "small letters"),
+        (&["new-scheduler", "My-Own"], "lower-case letters"),
+        (&["new-scheduler", "../up"], "lower-case letters"),
         (&["new-scheduler", "mine", "--schedlab", "."], "not a clone of schedlab"),
     ];
     for (args, part) in cases {

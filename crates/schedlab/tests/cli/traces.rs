@@ -385,7 +385,7 @@ fn a_trace_is_told_of_and_written_in_other_formats() {
     let odd = place(&scratch, "e.odd");
     schedlab(&["trace", "convert", &text, &odd]).error(&["e.odd", "--format"]);
     schedlab(&["trace", "info", &odd]).error(&["e.odd: there is no such file"]);
-    // The commands of perf accept it, too.
+    // The commands of perf also accept it.
     assert!(schedlab(&["latency", &first]).good().contains("light"));
 }
 

@@ -12,7 +12,7 @@ pub enum Kind {
     },
     /// A file of this name.
     File(String),
-    /// Neither.
+    /// Neither commands nor a file.
     Other,
 }
 

@@ -229,7 +229,8 @@ class Lags:
             self.left += self.lag[task]
 
     def hand_on(self, there, rates):
-        """Gives the lag of the tasks that left to those that stay, as far as they are ahead."""
+        """Gives the lag of the tasks that left to those that stay, to the extent that they are
+        ahead."""
         left, self.left = self.left, 0.0
         others = sum(self.lag[task] for task in there)
         gift = min(left, max(-others, 0.0)) if left > 0 else max(left, min(-others, 0.0))

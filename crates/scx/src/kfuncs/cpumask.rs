@@ -37,7 +37,7 @@ fn own(act: &Act<'_>, mask: u64) -> Result<usize, Box<Fault>> {
     }
 }
 
-/// The lowest CPU for which `is_in` holds, or the number of CPUs.
+/// Returns the lowest CPU for which `is_in` holds, or the number of CPUs.
 fn lowest(act: &Act<'_>, is_in: impl Fn(u32) -> bool) -> u64 {
     let cpus = act.w.nr_cpus();
     u64::from((0..cpus).find(|&cpu| is_in(cpu)).unwrap_or(cpus))

@@ -11,7 +11,7 @@ use schedlab_core::CpuId;
 /// Flag of an iteration from the end (`SCX_DSQ_ITER_REV`).
 const REVERSED: u64 = 0x10000;
 
-/// The task at an address that a policy passed.
+/// Returns the task at an address that a policy passed.
 pub(super) fn task(act: &Act<'_>, at: u64) -> Result<u32, Box<Fault>> {
     act.w.task_at(at).ok_or_else(|| Fault::new(format!("{at:#x} is not a task")))
 }
@@ -50,7 +50,7 @@ pub(super) fn dsq_insert_vtime(
     Ok(0)
 }
 
-/// The policy's queue with an id, for functions that accept no built-in queue.
+/// Returns the policy's queue with an id, for functions that accept no built-in queue.
 fn user_queue(act: &mut Act<'_>, id: u64) -> Option<u32> {
     let queue = act.w.queue_of.get(&id).copied();
     if queue.is_none() {

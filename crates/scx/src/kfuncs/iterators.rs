@@ -20,8 +20,8 @@ pub(super) fn destroy(act: &mut Act<'_>, [it, ..]: [u64; 5]) -> Outcome {
     Ok(0)
 }
 
-/// `BPF_CGROUP_ITER_*`: the group alone; its descendants, after or before their ancestors; its
-/// ancestors; its children.
+/// Implements `BPF_CGROUP_ITER_*`: the group alone; its descendants, after or before their
+/// ancestors; its ancestors; its children.
 pub(super) fn css_new(act: &mut Act<'_>, [it, start, flags, ..]: [u64; 5]) -> Outcome {
     // The state of the controller is the first member of a group.
     let Some(start) = act.w.group_at(start) else {
@@ -70,7 +70,7 @@ fn below(act: &Act<'_>, group: u32, children_first: bool, list: &mut Vec<u32>) {
     }
 }
 
-/// `BPF_TASK_ITER_*`: all processes, all threads, the threads of one process.
+/// Implements `BPF_TASK_ITER_*`: all processes, all threads, the threads of one process.
 pub(super) fn task_new(act: &mut Act<'_>, [it, of, flags, ..]: [u64; 5]) -> Outcome {
     let tgid = |act: &Act<'_>, row| act.w.vm.memory.u32(act.w.task_field(row, "tgid"));
     let all = act.w.nr_cpus()..act.w.tasks.len() as u32;

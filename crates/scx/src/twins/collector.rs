@@ -92,7 +92,7 @@ impl Collector {
         Ok(text)
     }
 
-    /// Number of records written, and of records lost.
+    /// Returns the number of records written, and of records lost.
     pub fn counts(&self) -> (u64, u64) {
         (self.written, self.lost)
     }

@@ -60,7 +60,7 @@ impl EventKind {
         EventKind::Exit,
     ];
 
-    /// Its word in a log.
+    /// Returns its word in a log.
     pub const fn name(self) -> &'static str {
         match self {
             EventKind::Init => "init",

@@ -221,7 +221,7 @@ impl Log {
         }
     }
 
-    /// Number of records missing between others.
+    /// Returns the number of records missing between others.
     pub fn lost(&self) -> u64 {
         let gaps = self.decisions.windows(2).map(|two| two[1].number - two[0].number - 1);
         gaps.sum()

@@ -1,4 +1,4 @@
-//! Result of a replay: how often the original decided like the policy.
+//! Result of a replay: the number of decisions in which the original agrees with the policy.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,9 +21,9 @@ pub enum Note {
     Idled,
     /// The original could not be made to run the task.
     NotFollowed,
-    /// An event refers to a task believed to be asleep.
+    /// An event refers to a task that should be asleep.
     Asleep,
-    /// A task woke that was believed to be awake.
+    /// A task woke that should have been awake already.
     Awake,
     /// The parent of a new task does not run in the original.
     Orphan,
@@ -34,7 +34,7 @@ pub enum Note {
 }
 
 impl Note {
-    /// Description of the note.
+    /// Returns the description of the note.
     pub const fn text(self) -> &'static str {
         match self {
             Note::RanUnasked => {
@@ -44,8 +44,8 @@ impl Note {
                 "a CPU idled, or ran another class's task, where the original has a task"
             }
             Note::NotFollowed => "the original could not be made to follow the policy",
-            Note::Asleep => "an event refers to a task believed to be asleep",
-            Note::Awake => "a task woke that was believed to be awake",
+            Note::Asleep => "an event refers to a task that should be asleep",
+            Note::Awake => "a task woke that should have been awake already",
             Note::Orphan => "a task was born of a parent that does not run in the original",
             Note::TimeBack => "the clock of one CPU was behind another's, or the policy's was late",
             Note::Lost => "a record was lost",
@@ -122,7 +122,7 @@ impl Report {
         self.picks.same == self.picks.all && self.asks.same == self.asks.all
     }
 
-    /// Readable report. `policy` and `original` are their names.
+    /// Returns the readable report. `policy` and `original` are their names.
     pub fn text(&self, policy: &str, original: &str) -> String {
         let mut text = String::new();
         for (number, divergence) in self.divergences.iter().enumerate() {

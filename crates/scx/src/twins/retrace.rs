@@ -1,7 +1,7 @@
 //! Replays a log of decisions through another scheduler, to check that it decides alike.
 //!
 //! The scheduler is the original of the policy that wrote the log. It receives the events of the
-//! log at their times. Where the policy decided, the scheduler decides, too: which task runs next
+//! log at their times. Where the policy decided, the scheduler also decides: which task runs next
 //! and, at a wakeup or a tick, which CPU is asked to reschedule. Where the two differ, the
 //! difference is recorded, the scheduler is made to follow the policy (by a moment of real-time
 //! priority), and the replay continues.
@@ -146,7 +146,7 @@ impl Retrace<'_> {
         SchedAttr { policy, ..SchedAttr::nice(about.nice) }
     }
 
-    /// CPUs that the scheduler asked to reschedule, one bit each.
+    /// Returns the CPUs that the scheduler asked to reschedule, one bit each.
     fn pending(&self) -> u64 {
         let cpus = 0..self.cpus.len() as u32;
         cpus.filter(|&cpu| self.platform.resched_pending(CpuId(cpu)))
@@ -329,7 +329,7 @@ impl Retrace<'_> {
         self.rouse(task, cpu);
     }
 
-    /// The number of an address space.
+    /// Returns the number of an address space.
     fn space(&mut self, mm: u64) -> u32 {
         let next = 1 + self.spaces.len() as u32;
         match mm {

@@ -79,7 +79,7 @@ impl Place {
         Place { at, indices: vec![], size: 0, is_signed: false, bits: None }
     }
 
-    /// Its current address. `None`: an index is beyond the end.
+    /// Returns its current address. `None`: an index is out of range.
     pub(super) fn address(&self, context: &dyn Context) -> Option<u64> {
         self.indices.iter().try_fold(self.at, |at, (index, stride, len)| {
             let index = index.value(context);
@@ -102,7 +102,7 @@ impl Place {
 }
 
 impl Expr {
-    /// Its current value. Elements beyond the end of an array are 0.
+    /// Returns its current value. Elements beyond the end of an array are 0.
     pub(super) fn value(&self, context: &dyn Context) -> i128 {
         let load = |place: &Place, base: u64| match place.address(context) {
             Some(at) => place.number(context.load(base + at, place.size)),
@@ -133,7 +133,7 @@ impl Expr {
         }
     }
 
-    /// Its value, if it depends only on the machine.
+    /// Returns its value, if it depends only on the machine.
     pub(super) fn known(&self, cpus: u32) -> Option<i128> {
         let is_known = match self {
             Expr::Number(_) | Expr::Cpus => true,

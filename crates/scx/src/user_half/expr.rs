@@ -307,7 +307,7 @@ fn is_digit(char: char) -> bool {
 mod tests {
     use super::*;
 
-    /// The value of an expression without names.
+    /// Returns the value of an expression without names.
     fn value(ast: &Ast) -> i128 {
         match ast {
             Ast::Number(number) => *number,

@@ -94,7 +94,7 @@ impl Puts {
         }
     }
 
-    /// The bytes, zero where nothing is written.
+    /// Returns the bytes, zero where nothing is written.
     pub(super) fn bytes(&self, context: &dyn Context) -> Vec<u8> {
         let mut bytes = vec![0; self.size as usize];
         self.write(&mut bytes, context);

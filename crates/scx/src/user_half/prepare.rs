@@ -138,7 +138,7 @@ fn set_before(image: &mut Image, set: &Assignment) -> Resolved<()> {
     Ok(())
 }
 
-/// The data section, and the offset in it, of an item that is set before loading.
+/// Returns the data section, and the offset in it, of an item that is set before loading.
 fn place_of(place_: &Place, cpus: u32) -> Resolved<(usize, usize)> {
     let at = place_.address(&Constants { cpus }).ok_or("it lies beyond the end of the array")?;
     let (region, offset) = place(at);

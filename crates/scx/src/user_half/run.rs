@@ -46,13 +46,13 @@ impl Context for RunContext<'_> {
 }
 
 impl Act<'_> {
-    /// Carries out what is done before the policy is attached.
+    /// Carries out the actions that precede attaching the policy.
     pub(crate) fn user_before(&mut self) {
         let Some(half) = self.w.user.half.clone() else { return };
         self.as_user(&half, |act| act.carry_out(&half.before, true));
     }
 
-    /// Starts the timed actions: the policy is attached, and times count from now.
+    /// Starts the timed actions. The policy is now attached, and times count from now.
     pub(crate) fn user_begins(&mut self) {
         let Some(half) = self.w.user.half.clone() else { return };
         if self.w.ended.is_some() {
@@ -64,7 +64,7 @@ impl Act<'_> {
         self.arm_user();
     }
 
-    /// The time `ns` after the policy was attached. `None`: it never comes.
+    /// Returns the time `ns` after the policy was attached. `None`: that time never comes.
     fn due(&self, ns: u64) -> Option<u64> {
         self.w.user.began_ns.checked_add(ns)
     }
@@ -100,7 +100,7 @@ impl Act<'_> {
         }
     }
 
-    /// Acts on the user half's CPU. The work is not charged to any task.
+    /// Calls `what` on the user half's CPU. The work is not charged to any task.
     fn as_user(&mut self, half: &UserHalf, what: impl FnOnce(&mut Self)) {
         let work = self.p.work;
         let outer = (self.w.cpu, self.w.callback);
@@ -137,7 +137,7 @@ impl Act<'_> {
             Operation::Set { name, place, puts } => {
                 let context = RunContext { world: self.w, now_ns, each };
                 let at = place.address(&context);
-                let at = at.ok_or_else(|| format!("{name}: the index is beyond the end"))?;
+                let at = at.ok_or_else(|| format!("{name}: the index is out of range"))?;
                 self.user_put(at, puts, each);
                 let value = (matches!(puts.size, 1 | 2 | 4 | 8))
                     .then(|| self.w.vm.memory.load(at, puts.size as usize).unwrap_or(0));
@@ -185,7 +185,7 @@ impl Act<'_> {
                 let records = self.w.user.records.entry(*map).or_default();
                 let used: usize = records.iter().map(|it| it.len().next_multiple_of(8) + 8).sum();
                 let name = &self.w.maps[*map].def.name;
-                // As for a real process: it learns that there is no room, and continues.
+                // A real process likewise gets an error when there is no room, and continues.
                 let is_full = records.len() == RECORDS_MAX
                     || used + record.len().next_multiple_of(8) + 8 > most;
                 let line = match is_full {
@@ -227,7 +227,7 @@ impl Act<'_> {
         }
     }
 
-    /// The address of an entry's value. The entry is created if it does not exist.
+    /// Returns the address of an entry's value. The entry is created if it does not exist.
     fn entry(&mut self, map: usize, key: &[u8], cpu: u32) -> Result<u64, String> {
         let found = self.w.maps[map].find(key, cpu);
         if found != 0 {

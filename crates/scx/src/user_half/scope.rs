@@ -45,7 +45,7 @@ pub(super) fn find_map(image: &Image, name: &str) -> Resolved<usize> {
     found.ok_or_else(|| missing("map", name, image.maps.iter().map(|map| map.name.as_str())))
 }
 
-/// The type of a variable.
+/// Returns the type of a variable.
 fn type_of(btf: &Btf, name: &str) -> Option<u32> {
     btf.iter().find_map(|(_, ty)| match ty.kind {
         Kind::Var { ty: of, .. } if ty.name == name => Some(of),
@@ -78,7 +78,7 @@ impl Scope<'_> {
         Ok(Shape { ty: Some(ty), size, bits: None })
     }
 
-    /// The type with a name such as `struct NAME` or `u64`.
+    /// Returns the type with a name such as `struct NAME` or `u64`.
     fn type_named(&self, name: &str) -> Resolved<Shape> {
         let (kind, bare) = match name.trim().split_once(' ') {
             Some((kind @ ("struct" | "union" | "enum"), bare)) => (Some(kind), bare.trim()),
@@ -104,8 +104,8 @@ impl Scope<'_> {
         self.shape(id)
     }
 
-    /// The member `name` of a structure, including members of anonymous structures in it: its
-    /// offset and type.
+    /// Returns the member `name` of a structure, including members of anonymous structures in it:
+    /// its offset and type.
     fn member(&self, ty: u32, name: &str, depth: u32) -> Option<(u32, Shape)> {
         let members = self.btf().members(ty).filter(|_| depth < 16)?;
         for member in members {
@@ -180,7 +180,7 @@ impl Scope<'_> {
         Ok(shape)
     }
 
-    /// A variable, or a part of it.
+    /// Returns a variable, or a part of it.
     fn variable(&self, path: &Path) -> Resolved<(Place, Shape)> {
         let at = find_variable(self.image, &path.root)?;
         let variable = &self.image.variables[at];
@@ -257,7 +257,7 @@ impl Scope<'_> {
         }
     }
 
-    /// `map.NAME[KEY].MEMBER`.
+    /// Resolves `map.NAME[KEY].MEMBER`.
     fn entry_named(&self, path: &Path) -> Resolved<Expr> {
         let [Step::Member(name), Step::Index(key), rest @ ..] = path.steps.as_slice() else {
             return Err("write map.NAME[KEY], or map.NAME[KEY].MEMBER".into());
@@ -280,7 +280,7 @@ impl Scope<'_> {
         Ok(Expr::Entry { map, key: Box::new(self.ast(key)?), place })
     }
 
-    /// An enumerator of the object or of the emulated kernel.
+    /// Returns an enumerator of the object or of the emulated kernel.
     fn enumerator(&self, name: &str) -> Option<i128> {
         let own = self.btf().iter().find_map(|(_, ty)| match &ty.kind {
             Kind::Enum { values, .. } => values.iter().find(|(known, _)| known == name),
@@ -290,7 +290,7 @@ impl Scope<'_> {
         own.or_else(|| enumerator(name).map(i128::from))
     }
 
-    /// A value that is a number. `5ms` is a number where the name states a unit.
+    /// Returns a value that is a number. `5ms` is a number where the name states a unit.
     pub(super) fn number(&self, name: &str, value: &Value) -> Resolved<Expr> {
         match value {
             Value::Number(number) => Ok(Expr::Number(*number)),

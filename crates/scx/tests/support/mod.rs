@@ -14,7 +14,7 @@ pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
 pub const HZ: u32 = 250;
 
-/// The bytes of an object.
+/// Returns the bytes of an object.
 pub fn bytes(name: &str) -> &'static [u8] {
     match name {
         "vtime" => include_bytes!("../../../../examples/scx/vtime.bpf.o"),

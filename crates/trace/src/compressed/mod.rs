@@ -72,7 +72,7 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Message of the operating system, without the error number that Rust adds.
+/// Returns the message of the operating system, without the error number that Rust adds.
 pub(crate) fn io_message(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".into(),

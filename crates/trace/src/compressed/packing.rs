@@ -14,7 +14,7 @@ const XZ_KIB_MAX: u32 = 256 << 10;
 /// Compression of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packing {
-    /// None.
+    /// No compression.
     Plain,
     /// gzip.
     Gzip,
@@ -30,7 +30,7 @@ pub(crate) fn peek(input: &mut dyn BufRead) -> io::Result<&[u8]> {
 }
 
 impl Packing {
-    /// Recognises the compression by the first bytes of a file.
+    /// Recognises the compression of a file by its first bytes.
     pub fn of(begin: &[u8]) -> Packing {
         if begin.starts_with(&[0x1f, 0x8b]) {
             Packing::Gzip
@@ -91,7 +91,7 @@ impl<R: BufRead> Read for Frames<R> {
                         return Ok(0);
                     }
                     if zstd::window_of(begin).is_some_and(|window| window > zstd::WINDOW_MAX) {
-                        let what = "it needs more than 128 MiB of memory to be unpacked";
+                        let what = "unpacking it needs more than 128 MiB of memory";
                         return Err(io::Error::other(what));
                     }
                     let frame = ruzstd::decoding::StreamingDecoder::new(raw)

@@ -1,6 +1,6 @@
 //! Zstandard data that arrives in pieces: [`Pieces`]. `perf record -z` compresses its records into
-//! one frame, and cuts that anywhere to put it into records of its own. A recording may end before
-//! the frame does.
+//! one frame, and cuts it anywhere to put it into its own records. A recording may end before the
+//! frame does.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-    /// Data with repetitions.
+    /// Returns the data with repetitions.
     fn text(length: usize) -> Vec<u8> {
         (0..length).map(|at| (at % 251) as u8 ^ (at / 4096) as u8).collect()
     }

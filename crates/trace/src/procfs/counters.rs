@@ -17,7 +17,7 @@ pub(super) struct CpuCounts {
     pub goidle: u64,
     /// Wakeups that were handled on it.
     pub ttwu_count: u64,
-    /// Those of them in which the task was in the CPU's own queue.
+    /// The part of `ttwu_count` in which the task was in the CPU's own queue.
     pub ttwu_local: u64,
     /// CPU time of completed slices, ns.
     pub cpu_ns: u64,

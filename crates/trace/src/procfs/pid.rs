@@ -3,8 +3,8 @@
 use super::schedstat::in_units;
 use super::{Counters, Split, TaskView, View, line};
 
-/// `/proc/PID/schedstat`: time on CPUs, time runnable and waiting, number of times that the task
-/// got a CPU.
+/// Returns `/proc/PID/schedstat`: time on CPUs, time runnable and waiting, number of times that the
+/// task got a CPU.
 pub fn schedstat(view: &View, counters: &Counters, task: &TaskView) -> String {
     let counts = counters.task(task.pid);
     let exec = in_units(view, counts.exec_until(view.at_ns));
@@ -12,7 +12,7 @@ pub fn schedstat(view: &View, counters: &Counters, task: &TaskView) -> String {
     format!("{exec} {wait} {}\n", counts.switches_in)
 }
 
-/// Priority in field 18.
+/// Returns the priority in field 18.
 fn priority(view: &View, task: &TaskView) -> i64 {
     let term = |name: &str| view.entity(task.pid).and_then(|entity| entity.term(name));
     if view.kernel < (2, 6, 0) {
@@ -31,8 +31,8 @@ fn priority(view: &View, task: &TaskView) -> i64 {
     }
 }
 
-/// `/proc/PID/stat`. Unknown, and therefore 0: process groups, faults, memory, signals, system
-/// time.
+/// Returns `/proc/PID/stat`. Unknown, and therefore 0: process groups, faults, memory, signals,
+/// system time.
 pub fn stat(view: &View, counters: &Counters, task: &TaskView) -> String {
     let counts = counters.task(task.pid);
     let ticks = |ns: u64| ns / 10_000_000;
@@ -87,7 +87,7 @@ impl Keys {
     }
 }
 
-/// `/proc/PID/sched`.
+/// Returns `/proc/PID/sched`.
 pub fn sched(view: &View, counters: &Counters, task: &TaskView) -> String {
     let counts = counters.task(task.pid);
     let entity = view.entity(task.pid);

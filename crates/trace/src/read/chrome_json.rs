@@ -1,6 +1,6 @@
-//! Chrome JSON traces, as far as they contain scheduling: those that this program writes (slices of
-//! tasks on CPUs, and flows for wakeups by tasks), and those that Perfetto converts from its own
-//! format, which contain ftrace text (`systemTraceEvents`).
+//! Chrome JSON traces that contain scheduling: those that this program writes (slices of tasks on
+//! CPUs, and flows for wakeups by tasks), and those that Perfetto converts from its own format,
+//! which contain ftrace text (`systemTraceEvents`).
 //!
 //! A file is read event by event; its end may be missing.
 

@@ -302,11 +302,11 @@ impl<'s> Feed<'s> {
         self.given_ns = at_ns;
         self.header.end_ns = at_ns;
         self.header.events += 1;
-        let believed = *self.running_on(cpu);
+        let expected = *self.running_on(cpu);
         let what = match what {
             EventKind::SwitchTo { state, next } => {
                 // Only where the chain begins: the task that ran is unknown.
-                let Some(pid) = believed else {
+                let Some(pid) = expected else {
                     *self.running_on(cpu) = Some(next.pid);
                     self.mention(at_ns, next);
                     self.header.events -= 1;
@@ -331,11 +331,11 @@ impl<'s> Feed<'s> {
             EventKind::Switch { prev, .. } => Some(prev.pid),
             _ => current.pid,
         };
-        if let (Some(believed), Some(pid)) = (believed, pid)
-            && believed != pid
+        if let (Some(expected), Some(pid)) = (expected, pid)
+            && expected != pid
         {
             self.problems.note(Trouble::Gap, 1, Place::Time(at_ns, cpu), || {
-                format!("task {believed} should be running, but task {pid} is")
+                format!("task {expected} should be running, but task {pid} is")
             });
         }
         match what {
@@ -375,11 +375,11 @@ impl<'s> Feed<'s> {
         let running = match (what, pid) {
             (EventKind::Switch { next, .. }, _) => Some(next.pid),
             (_, Some(pid)) => Some(pid),
-            (_, None) => believed,
+            (_, None) => expected,
         };
         *self.running_on(cpu) = running;
         // The current task is taken from the event, or from the preceding switches.
-        let pid = pid.or(believed).unwrap_or(0);
+        let pid = pid.or(expected).unwrap_or(0);
         // The name at the head of a line was looked up when the file was read, possibly after the
         // task was renamed.
         let name = match self.tasks.get(pid as usize).map_or(0, |known| known.name) {

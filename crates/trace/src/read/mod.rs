@@ -2,7 +2,7 @@
 //!
 //! [`Trace::open`] recognises a file by its contents, not by its name; compressed files are
 //! unpacked on the way. [`Trace::read`] makes one pass over it, in memory that does not grow with
-//! the file, and delivers the events in the order of time (those of the same time in the order of
+//! the file, and delivers the events in the order of time (events of the same time in the order of
 //! the file).
 //!
 //! Traces are not trusted: whatever is lost, torn, out of order or not understood is counted in
@@ -46,7 +46,7 @@ const IN_MEMORY_MAX: u64 = 1 << 30;
 /// Reason why a trace cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadError {
-    /// What is wrong, and what would be right.
+    /// Description: what is wrong, and what would be right.
     pub message: String,
 }
 

@@ -6,8 +6,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Name, as its number in [`Names`].
 pub(crate) type Name = u32;
 
-/// Number of bytes of names that are kept: a file in which every line has a name of its own must
-/// not fill the memory.
+/// Number of bytes of names that are kept: a file in which every line has a different name must not
+/// fill the memory.
 const BYTES_MAX: usize = 32 << 20;
 
 /// Length at which names (paths of programs) are cut.

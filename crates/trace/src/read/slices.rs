@@ -6,7 +6,7 @@ use super::names::Names;
 use super::problems::{Place, Trouble};
 use crate::tracepoint::{Context, State};
 
-/// Slice.
+/// Slice of a task on a CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slice {
     pub cpu: u32,

@@ -254,7 +254,7 @@ impl TraceDat {
 
     fn version_7(&mut self, input: &mut dyn ReadSeek, first: u64, feed: &mut Feed<'_>) {
         let mut at = first;
-        // Positions of formats and of names; those of buffers are needed last.
+        // The options state the positions of formats, names and buffers. Buffers are read last.
         let mut buffers = vec![];
         for _ in 0..1000 {
             if at == 0 {

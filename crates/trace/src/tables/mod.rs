@@ -141,7 +141,7 @@ pub const GROUPS: Schema = (
 /// Value in a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cell<'a> {
-    /// Unknown.
+    /// Unknown value.
     Null,
     /// Number.
     Int(i64),
@@ -256,6 +256,13 @@ impl Tables {
         [SLICES, WAKEUPS, MIGRATIONS, TASKS, GROUPS]
             .map(|schema| directory.join(format!("{}.{}", schema.0, form.ending())))
             .into()
+    }
+
+    /// Returns the first line of the CSV table `name`, if there is such a table.
+    pub fn head_of(name: &str) -> Option<String> {
+        let all = [SLICES, WAKEUPS, MIGRATIONS, TASKS, GROUPS];
+        let (_, columns) = all.into_iter().find(|schema| schema.0 == name)?;
+        Some(columns.iter().map(|(column, _)| *column).collect::<Vec<_>>().join(","))
     }
 
     /// Writes the figures and moves all files to their final paths.

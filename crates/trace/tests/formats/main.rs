@@ -71,7 +71,7 @@ impl Counter {
         self.tasks.entry(task).or_default().wakeups += 1;
     }
 
-    /// Checks that all figures equal those of the report.
+    /// Checks that all figures equal the report's.
     #[track_caller]
     pub fn agree(&self, truth: &Truth) {
         assert!(

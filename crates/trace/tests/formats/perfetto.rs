@@ -180,7 +180,7 @@ fn lags_are_tracks_where_the_scheduler_has_them() {
     });
 }
 
-/// Python classes generated from Perfetto's schema read it, too. Without them the test is skipped
+/// Python classes generated from Perfetto's schema also read it. Without them the test is skipped
 /// with a message.
 #[test]
 fn perfettos_own_schema_reads_it() {

@@ -190,7 +190,8 @@ fn of_batches(batches: impl Iterator<Item = arrow_array::RecordBatch>) -> Table 
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 const COLUMNS: &str = "at_ns,pid,task,from_cpu,to_cpu";
 
-/// A table without rows may have no batch: its columns exist nevertheless.
+/// Reads the columns of a table. A table without rows may have no batch: its columns exist
+/// nevertheless.
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 fn with_columns(mut table: Table) -> Table {
     if table.is_empty() {

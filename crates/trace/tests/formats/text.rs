@@ -14,7 +14,7 @@ fn field<'a>(line: &'a str, key: &str, next: &str) -> &'a str {
 
 /// Returns the CPU and the time of a line, in ns.
 fn head(line: &str) -> (u64, u64) {
-    // Names of tasks may have brackets, too; the CPU is followed by a time or flags.
+    // Names of tasks may also have brackets. The CPU is followed by a time or flags.
     let mut at = None;
     for (place, _) in line.match_indices("[0") {
         let cpu = &line[place + 1..place + 4];

@@ -68,7 +68,7 @@ fn timehist_is_what_perf_prints() {
     let rows = |text: &str| text.lines().skip(3).map(without_names).collect::<Vec<_>>();
     let (ours, theirs) = (rows(&ours), rows(&theirs));
     assert_eq!(ours.len(), theirs.len());
-    // perf loses the name of a task that was reaped meanwhile; the text has it.
+    // perf loses the name of a task that has since been reaped. The text has it.
     let lost = |line: &str| line.contains("[-1 ");
     assert_eq!(theirs.iter().filter(|line| lost(line)).count(), 2);
     let differ = ours.iter().zip(&theirs).filter(|(_, theirs)| !lost(theirs));
@@ -151,7 +151,7 @@ fn lines_stand_in_perfs_columns() {
 }
 
 /// Recording as `latency` of perf 6.1 interprets it: perf waits for `sched_wakeup`, which the
-/// recording lacks, and takes `R+` for a sleep.
+/// recording lacks, and treats `R+` as a sleep.
 struct AsPerfSees<'a>(&'a mut Latency);
 
 impl Sink for AsPerfSees<'_> {

@@ -85,7 +85,7 @@ fn compact_bundles_are_read() {
     assert_eq!(event_log.lost, [(1000, Some(0), None)]);
 }
 
-/// Numbers of states are those of the kernel that the file names.
+/// Numbers of states have the meaning that they have in the kernel that the file names.
 #[test]
 fn perfetto_states_are_those_of_the_release() {
     let switch = [

@@ -150,7 +150,7 @@ fn a_cut_recording_is_read_as_far_as_it_goes() {
     assert!(half.lines.len() > 240 && reading.problems.count(Trouble::Unreadable) <= 1);
 }
 
-/// A compressed file that is cut is read as far as it unpacks.
+/// A compressed file that is cut is read up to the point to which it unpacks.
 #[test]
 fn a_cut_packed_file_is_read_as_far_as_it_goes() {
     let text = bytes("sched.report-l.txt.xz");

@@ -47,7 +47,7 @@ fn heads_of_all_tools_are_read() {
     for (head, expected) in cases {
         assert_eq!(one(&format!("{head}{woken}")), format!("{expected}: new w:5[120] 1"), "{head}");
     }
-    // Lines of old systrace are those of a JavaScript string.
+    // Old systrace files hold their lines in a JavaScript string.
     let line = format!("  bash-590 ( 590) [001] d..2 1.5: {woken}\\n\\");
     assert_eq!(one(&line), "1500000000 1 . bash:590: new w:5[120] 1");
 }
@@ -205,7 +205,8 @@ fn gaps_are_counted() {
     assert!(gaps.detail.contains("task 2 should be running, but task 3 is"), "{}", gaps.detail);
 }
 
-/// Names at the head were looked up later than the event: those of the switches take precedence.
+/// Names at the head of a line were looked up later than the event, so the names in the switches
+/// take precedence.
 #[test]
 fn names_are_those_of_switches() {
     let text = format!(
@@ -217,7 +218,7 @@ fn names_are_those_of_switches() {
     assert!(event_log.lines[1].starts_with("1100000000 0 ? b:2: "), "{}", event_log.lines[1]);
 }
 
-/// Events are delivered by time, those of the same time in the order of the file; garbage is
+/// Events are delivered by time, and events of the same time in the order of the file. Garbage is
 /// skipped.
 #[test]
 fn disorder_and_garbage_are_counted() {

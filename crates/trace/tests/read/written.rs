@@ -18,7 +18,7 @@ impl Dice {
 
 const NAMES: [&str; 7] = ["a", "b c", "kworker/u8:1", "x-1 [7]", "p=q", "odd (na-me)", "1"];
 
-/// History of three CPUs with all kinds of events.
+/// Records a history of three CPUs with all kinds of events.
 pub fn history(seed: u64, events: u64, context: bool, sink: &mut dyn Sink) {
     let mut dice = Dice(seed);
     let mut running = [0u32; 3];

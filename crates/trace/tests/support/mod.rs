@@ -43,8 +43,8 @@ impl Drop for Directory {
     }
 }
 
-/// Tasks that fork, end, wake each other, have nice values, and names that are hard for every
-/// format.
+/// Creates tasks that fork, end, wake each other, have nice values, and names that are hard for
+/// every format.
 pub fn worlds() -> Vec<World> {
     let forks = r#"{"global": {"duration": 1}, "tasks": {
         "maker": {"loop": 6, "run": 2000, "fork": "worker", "sleep": 30000},

@@ -43,7 +43,7 @@ pub(crate) fn read_setting(setting: &str) -> Result<(&'static str, Write), Fault
     }
 }
 
-/// Reads a value; the arguments are the parameter's name and the value.
+/// Reads a value. The arguments are the parameter's name and the value.
 type Reader = fn(&'static str, &str) -> Result<Write, Fault>;
 
 impl Parameter {
@@ -76,8 +76,8 @@ const fn both(name: &'static str, read: Reader) -> Parameter {
     Parameter { name, version: None, read }
 }
 
-/// All known parameters: those of the controllers cpu, cpuset and freezer, those of every group,
-/// and systemd's settings.
+/// All known parameters: of the controllers cpu, cpuset and freezer, of every group, and of
+/// systemd.
 #[rustfmt::skip]
 pub(crate) static PARAMETERS: &[Parameter] = &[
     // Weight.
@@ -255,7 +255,7 @@ fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     }
 }
 
-/// Reads `QUOTA [PERIOD]`; without a period it stays as it is.
+/// Reads `QUOTA [PERIOD]`. Without a period it stays as it is.
 fn max(name: &'static str, value: &str) -> Result<Write, Fault> {
     let mut words = value.split_whitespace();
     let wrong = || {

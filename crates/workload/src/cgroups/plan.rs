@@ -36,8 +36,8 @@ pub struct Group {
     pub idle: bool,
     /// Its limit, checked: the quota is 1000 to 2^44 - 1 us, and the burst at most the quota.
     pub quota: Quota,
-    /// CPUs that its tasks may use: those of its own CPUs that its parent has, too, or else the
-    /// parent's. Not empty.
+    /// CPUs that its tasks may use: those of its own CPUs that its parent also has, or the parent's
+    /// CPUs if that leaves none. Not empty.
     pub cpuset: CpuSet,
     /// CPUs that were written to it; `None`: its parent's.
     pub own_cpus: Option<CpuSet>,
@@ -49,7 +49,7 @@ pub struct Group {
     pub notes: Vec<Note>,
 }
 
-/// A property of groups besides weight that some schedulers lack.
+/// A property of groups, other than weight, that some schedulers lack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
     /// `cpu.idle`.
@@ -76,7 +76,7 @@ impl Group {
         self.cpuset.count(cpus) < cpus
     }
 
-    /// Returns the features that it requires of a scheduler besides weight.
+    /// Returns the features, other than weight, that it requires of a scheduler.
     pub fn features(&self) -> impl Iterator<Item = Feature> {
         [(Feature::Idle, self.idle), (Feature::Limit, self.quota.quota_us.is_some())]
             .into_iter()
@@ -135,8 +135,8 @@ impl GroupPlan {
         self.notes.iter().chain(self.groups.iter().flat_map(|group| &group.notes))
     }
 
-    /// Returns the features that groups require of a scheduler besides weight, each with the first
-    /// group that does.
+    /// Returns the features, other than weight, that groups require of a scheduler, each with the
+    /// first group that does.
     pub fn features(&self) -> Vec<(Feature, &Group)> {
         let mut found: Vec<(Feature, &Group)> = Vec::new();
         for group in &self.groups {
@@ -149,7 +149,7 @@ impl GroupPlan {
         found
     }
 
-    /// Returns the numbers of the groups `paths`, if those of the plan have been numbered `ids`.
+    /// Returns the numbers of the groups `paths`. `ids` are the numbers of the groups in the plan.
     ///
     /// # Panics
     /// If a path is not in the plan.
@@ -387,12 +387,12 @@ fn check_cpus(drafts: &[Draft<'_>]) -> Result<(), Diagnostic> {
             )
         } else {
             format!(
-                "the CPUs of `{}`, {}, are not all among those of `{}`, {}",
+                "`{}` has the CPUs {}, but its parent `{}` has only {}",
                 draft.group.path, draft.cpus, parent.group.path, parent.cpus
             )
         };
         let fault = Fault::new(message).with_help(format!(
-            "in version 1 `cpuset.cpus` of `{}` must contain those of all groups in it",
+            "in version 1 `cpuset.cpus` of `{}` must contain the CPUs of all groups in it",
             parent.group.path
         ));
         return Err(clash([draft, parent], |draft| draft.cpus_set, fault));
@@ -566,7 +566,7 @@ mod tests {
         plan("/a/b cpu.shares=5 cpuset.cpus=");
         assert_eq!(
             refused("/a cpuset.cpus=0-3\n/a/b cpuset.cpus=2-5 freezer.state=THAWED"),
-            "2:6 the CPUs of `/a/b`, 2-5, are not all among those of `/a`, 0-3"
+            "2:6 `/a/b` has the CPUs 2-5, but its parent `/a` has only 0-3"
         );
         assert_eq!(
             refused("/a/b cpuset.cpus=2 cpu.shares=100"),

@@ -14,7 +14,7 @@
 //! like the files of a control group, or like systemd's settings. A path may also be the name of
 //! one of systemd's slices, `user-1000.slice`.
 //!
-//! A `cgconfig.conf` is accepted, too: no other format begins with the name of one of its sections.
+//! A `cgconfig.conf` is also accepted: no other format begins with the name of one of its sections.
 
 use super::cgconfig::{self, CgConfig};
 use super::settings::{GroupSettings, Setting};

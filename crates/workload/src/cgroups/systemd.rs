@@ -5,7 +5,7 @@ use super::text::{Fault, shown};
 use super::weight::shares_of_weight;
 use super::write::{Write, within};
 
-/// `CPUWeight=`: 1 to 10000, or `idle`.
+/// Converts `CPUWeight=`: 1 to 10000, or `idle`.
 pub(crate) fn weight(name: &'static str, value: &str) -> Result<Write, Fault> {
     match value {
         "idle" => Ok(Write::Idle(true)),
@@ -13,12 +13,12 @@ pub(crate) fn weight(name: &'static str, value: &str) -> Result<Write, Fault> {
     }
 }
 
-/// `CPUShares=`: unlike the kernel, systemd does not clamp.
+/// Converts `CPUShares=`. Unlike the kernel, systemd does not clamp.
 pub(crate) fn shares(name: &'static str, value: &str) -> Result<Write, Fault> {
     Ok(Write::Shares(within(name, value, 2, 262_144)? as u64))
 }
 
-/// `CPUQuota=`: a percentage of one CPU. Empty means no limit.
+/// Converts `CPUQuota=`: a percentage of one CPU. Empty means no limit.
 pub(crate) fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     if value.is_empty() {
         return Ok(Write::Quota { quota_us: None, period_us: None });
@@ -34,7 +34,7 @@ pub(crate) fn quota(name: &'static str, value: &str) -> Result<Write, Fault> {
     }
 }
 
-/// `CPUQuotaPeriodSec=`: 1 ms to 1 s, in seconds by default.
+/// Converts `CPUQuotaPeriodSec=`: 1 ms to 1 s, in seconds by default.
 pub(crate) fn period(name: &'static str, value: &str) -> Result<Write, Fault> {
     let wrong = || {
         Fault::new(format!("`{name}` must be from 1ms to 1000ms, found `{}`", shown(value)))

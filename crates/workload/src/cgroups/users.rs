@@ -1,4 +1,4 @@
-//! Users of tasks. A workload does not specify them; a file next to it or options do:
+//! Users of tasks. A workload does not specify users. A file next to it or options do:
 //!
 //! ```text
 //! # tasks       user, and the user's groups

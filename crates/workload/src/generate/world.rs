@@ -378,7 +378,7 @@ impl World<'_> {
     fn set_policy(&mut self, properties: &mut Properties, policy: Policy) {
         properties.policy = Some(policy);
         match policy {
-            Policy::Other | Policy::Batch | Policy::Idle => {
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => {
                 properties.priority = Some(self.below(40) as i32 - 20);
             }
             Policy::Fifo | Policy::RoundRobin => {

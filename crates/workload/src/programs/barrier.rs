@@ -15,7 +15,7 @@ pub(super) struct Barrier {
 }
 
 impl Barrier {
-    /// Records the arrival of `task`. Returns whether it is the last one; then the tasks in
+    /// Records the arrival of `task`. Returns whether it is the last one. Then the tasks in
     /// [`come`](Barrier::come) are to be woken.
     pub fn arrive(&mut self, task: u32) -> bool {
         let last = self.come.len() + 1 >= self.needed;

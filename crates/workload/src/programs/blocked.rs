@@ -1,5 +1,7 @@
 //! Objects on which a task can block: [`Blocked`].
 
+use schedlab_core::BlockReason;
+
 /// Object on which a task is blocked, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Blocked {
@@ -15,4 +17,19 @@ pub(super) enum Blocked {
     Poll(u32),
     Child,
     Suspended,
+}
+
+impl Blocked {
+    /// The sleep in which the task waits. In user space locks, conditions, barriers and semaphores
+    /// are futexes, and so is what a suspended task waits for.
+    pub(super) fn reason(self) -> BlockReason {
+        match self {
+            Blocked::Mutex(_)
+            | Blocked::Condition(_)
+            | Blocked::Barrier(_)
+            | Blocked::Semaphore(_)
+            | Blocked::Suspended => BlockReason::Futex,
+            _ => BlockReason::Interruptible,
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Costs of calls. All times are those of [`CallCosts`](schedlab_machine::costs::CallCosts).
+//! Costs of calls. All times come from [`CallCosts`](schedlab_machine::costs::CallCosts).
 //!
 //! A call that wakes others, or forks, spends its cost first and then takes effect. A call that
 //! waits spends its cost when it has what it waited for.
@@ -56,7 +56,7 @@ impl Kernel {
             Step::Barrier(_) | Step::Open(_) => costs.futex_ns,
             Step::TryLock(_) => costs.try_lock_ns,
             Step::Timer { .. } => costs.clock_ns,
-            Step::Fork(_) | Step::ForkScript(_) => costs.fork_ns,
+            Step::Fork(_) | Step::ForkScript { .. } => costs.fork_ns,
             Step::Exec => costs.exec_ns,
             Step::Yield => costs.yield_ns,
             Step::FileWrite(_) => self.chunk_cpu_ns(),

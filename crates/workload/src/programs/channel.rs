@@ -12,8 +12,8 @@
 //!   bytes). A read that leaves at most a quarter of them wakes writers.
 //! * **pipe before 2.6.11**: 4096 bytes. Every read wakes writers.
 //! * **pipe since 2.6.11**: 16 pages of 4096 bytes. A message goes into the newest page if it still
-//!   fits there; otherwise it needs a page of its own. A page is freed, and writers are woken, when
-//!   its last message is read.
+//!   fits there; otherwise it needs a new page. A page is freed, and writers are woken, when its
+//!   last message is read.
 
 use schedlab_core::CpuId;
 

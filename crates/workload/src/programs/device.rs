@@ -52,12 +52,12 @@ pub struct CacheId(pub u32);
 /// Amount that a page cache passes to its disk at a time, KiB.
 pub const CHUNK_KIB: u64 = 128;
 
-/// A page cache with a disk of its own. Written data is dirty until the disk has it. The disk
-/// writes back whenever no task reads, starting with the first dirty chunk. A writer waits while
-/// too much is dirty. A read waits for the request that is being served and for earlier reads, not
-/// for dirty data.
+/// A page cache with its own disk. Written data is dirty until the disk has it. The disk writes
+/// back whenever no task reads, starting with the first dirty chunk. A writer waits while too much
+/// is dirty. A read waits for the request that is being served and for earlier reads, not for dirty
+/// data.
 ///
-/// The disk needs no events of its own: its past is computed at the next request.
+/// The disk needs no separate events: its past is computed at the next request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageCache {
     /// Time that the disk needs for a chunk, ns.

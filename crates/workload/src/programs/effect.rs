@@ -6,6 +6,7 @@ use super::channel::Wakes;
 use super::kernel::{Kernel, PendingFork};
 use super::limits::THREADS_MAX;
 use super::mutex::MutexId;
+use super::script::AddressSpaces;
 use super::semaphore::SemaphoreKind;
 use super::step::Step;
 use super::task::{Attempt, Body, Order, Stage, Task, Timing, Victims, is_asleep};
@@ -270,13 +271,18 @@ impl Kernel {
                 self.forking = Some(PendingFork::Program(spawn, attr.clone()));
                 return op(Op::Fork { attr: Box::new(attr), inherits: false, delay_ns: 0 });
             }
-            Step::ForkScript(script) => {
+            Step::ForkScript { script, thread } => {
+                let space = this.attr.address_space;
                 if self.tasks.len() >= THREADS_MAX {
                     let reason = Reason::TooManyThreads { most: THREADS_MAX };
                     return Err(self.stop(now_ns, number, reason));
                 }
                 let delay_ns = self.scripts.scripts[script as usize].delay_ns;
-                let attr = self.script_attr(script);
+                let mut attr = self.script_attr(script);
+                // A forked process has its parent's memory only if the file says so.
+                if thread || self.conventions.address_spaces == AddressSpaces::PerTask {
+                    attr.address_space = space;
+                }
                 let start_ns = now_ns.saturating_add(delay_ns);
                 self.forking = Some(PendingFork::Script(script, attr.clone(), start_ns));
                 let inherits = self.conventions.forks_inherit;
@@ -431,7 +437,7 @@ impl Kernel {
         match order {
             Order::Wake { task, sync } => Op::Wake { task: TaskId(task), sync },
             Order::Attr { task } => Op::SetAttr { task: TaskId(task), attr: self.effective(task) },
-            Order::Block => Op::Block { reason: BlockReason::Interruptible },
+            Order::Block { reason } => Op::Block { reason },
         }
     }
 }

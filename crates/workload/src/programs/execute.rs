@@ -158,7 +158,7 @@ impl Kernel {
             Instr::SemWait { semaphore } => Step::Wait(SemaphoreId(semaphore)),
             Instr::Yield => Step::Yield,
             Instr::Exec => Step::Exec,
-            Instr::Fork { program } => Step::ForkScript(program),
+            Instr::Fork { program, thread } => Step::ForkScript { script: program, thread },
             Instr::Io { disk, device_ns } => Step::Disk(DiskId(disk), device_ns),
             Instr::Exit => Step::Exit,
             Instr::Sched { .. } | Instr::Cpus { .. } | Instr::Group { .. } => {
@@ -184,7 +184,7 @@ impl Kernel {
             let Some(Instr::Run { ns }) = instr else {
                 return None;
             };
-            // If the limit is exceeded, `next` exceeds it, too, and reports it.
+            // If the limit is exceeded, `next` also exceeds it, and reports that.
             if !self.instant.count(now_ns, task, count) {
                 return None;
             }

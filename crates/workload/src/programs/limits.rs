@@ -2,7 +2,7 @@
 
 use super::task::Task;
 
-/// Maximum number of steps of one task at one nanosecond; then the run is stopped. A step that
+/// Maximum number of steps of one task at one nanosecond. Then the run is stopped. A step that
 /// blocks and is tried again counts once. The first thousand steps of all tasks together are not
 /// counted.
 pub const EVENTS_AT_ONE_INSTANT: u32 = 1_000_000;

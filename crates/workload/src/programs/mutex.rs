@@ -30,7 +30,7 @@ pub enum MutexKind {
     /// Waiters in order of arrival; handed over. Costs as [`MutexKind::Barging`].
     HandedOver,
     /// A mutex of the C library: waiters by urgency. A woken waiter that is too late keeps its
-    /// place. A call that need not wait or wake stays in user space (`try_lock`); others cost a
+    /// place. A call that need not wait or wake stays in user space (`try_lock`). Others cost a
     /// `futex` call.
     Urgency,
     /// Like [`MutexKind::Urgency`], with priority inheritance, and handed over.
@@ -55,7 +55,7 @@ pub(super) type Urgency = u64;
 
 /// Urgency of all tasks that are neither deadline nor real-time tasks.
 pub(super) const ORDINARY: Urgency = u64::MAX;
-/// Urgency of the most urgent real-time tasks; those of deadline tasks are lower.
+/// Urgency of the most urgent real-time tasks. Deadline tasks have lower values.
 const REALTIME: Urgency = 1 << 63;
 
 #[inline]
@@ -63,7 +63,7 @@ pub(super) fn urgency(attr: &SchedAttr) -> Urgency {
     match attr.policy {
         Policy::Deadline => attr.deadline_ns.min(REALTIME - 1),
         Policy::Fifo | Policy::RoundRobin => REALTIME + 99 - u64::from(attr.rt_priority.min(99)),
-        Policy::Other | Policy::Batch | Policy::Idle => ORDINARY,
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => ORDINARY,
     }
 }
 

@@ -125,7 +125,7 @@ fn mutexes_are_released_in_any_order() {
             assert_eq!(priority(&k, 0), lent, "{order:?}, after {which}");
             assert!(k.try_lock(which as u32 + 1, all[which]));
         }
-        // The lists of the heirs are in order, too.
+        // The lists of the heirs are also in order.
         for (task, &m) in (1..).zip(&all) {
             k.release(task, m);
             lock(&mut k, 0, m);

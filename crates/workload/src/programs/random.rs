@@ -1,8 +1,8 @@
-//! Random draws of programs. Each task has a stream of its own, so the decisions of a scheduler do
-//! not change the draws of other tasks.
+//! Random draws of programs. Each task has its own stream, so the decisions of a scheduler do not
+//! change the draws of other tasks.
 //!
-//! Logarithms and cosines come from a software library, because those of the machine differ in the
-//! last bits between systems.
+//! Logarithms and cosines come from a software library, because the results of the machine's own
+//! functions differ in the last bits between systems.
 
 use schedlab_core::TaskId;
 use schedlab_machine::order::SplitMix64;

@@ -14,7 +14,7 @@ pub enum SemaphoreKind {
     #[default]
     Syscall,
     /// The post goes to the task that has waited longest. A call that wakes no task, or does not
-    /// have to wait, stays in user space (`try_lock`); others cost a `futex` call.
+    /// have to wait, stays in user space (`try_lock`). Others cost a `futex` call.
     Handed,
 }
 

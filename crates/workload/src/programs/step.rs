@@ -104,7 +104,13 @@ pub enum Step {
     Fork(Box<Spawn>),
     /// Start a task that executes one of the kernel's [`Scripts`](super::Scripts), by its index,
     /// after that script's delay.
-    ForkScript(u32),
+    ForkScript {
+        /// Index of the script.
+        script: u32,
+        /// Whether the new task is a thread in the process of the caller, with which it shares the
+        /// address space.
+        thread: bool,
+    },
     /// `execve(2)`: spends its cost, and the scheduler may choose another CPU. The program itself
     /// continues.
     Exec,
@@ -128,7 +134,7 @@ const _: () = assert!(size_of::<Step>() == 16);
 
 /// A task to start.
 pub struct Spawn {
-    /// Its name in reports; tasks with the same name are reported together.
+    /// Its name in reports. Tasks with the same name are reported together.
     pub name: &'static str,
     /// Its program.
     pub program: Box<dyn Program>,

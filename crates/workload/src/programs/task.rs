@@ -6,7 +6,7 @@ use super::part::PartId;
 use super::script::Cursor;
 use super::step::{Context, OwnState, Program, Step};
 use super::wait_queue::Sleeper;
-use schedlab_core::{CpuId, TaskAttr, TaskId};
+use schedlab_core::{BlockReason, CpuId, TaskAttr, TaskId};
 use std::collections::VecDeque;
 
 /// Program of a task.
@@ -44,7 +44,7 @@ pub(super) enum Order {
     /// The effective attributes of `task` have changed.
     Attr { task: u32 },
     /// The task itself sleeps until it is woken.
-    Block,
+    Block { reason: BlockReason },
 }
 
 /// How a task has reached the [`Step::Lock`] that takes effect.

@@ -147,7 +147,7 @@ fn a_parent_waits_for_its_children_one_by_one() {
         ("fork", Step::Fork(child(&diary))),
         ("wait", Step::WaitChild),
         ("wait", Step::WaitChild),
-        ("nobody", Step::WaitChild),
+        ("no child", Step::WaitChild),
         ("done", Step::Run(1)),
     ];
     os.start(0, Spawn::new("parent", script(&diary, steps)));

@@ -74,7 +74,7 @@ pub struct Deadlock {
     pub circles: Vec<Vec<usize>>,
 }
 
-/// Maximum number of threads that a message names; the rest is counted.
+/// Maximum number of threads that a message names. The rest is counted.
 const NAMED_MAX: usize = 20;
 
 impl Kernel {
@@ -156,7 +156,7 @@ impl Kernel {
         }
     }
 
-    /// Follows the owners of mutexes; each thread is visited once.
+    /// Follows the owners of mutexes. Each thread is visited once.
     fn circles(&self, places: &[usize]) -> Vec<Vec<usize>> {
         let mut seen_from = vec![usize::MAX; self.tasks.len()];
         let mut circles = Vec::new();

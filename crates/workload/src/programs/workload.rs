@@ -14,12 +14,12 @@ use super::script::{Conventions, Instr};
 use super::step::Step;
 use super::task::{Body, Order, Stage};
 use crate::error::Error;
-use schedlab_core::{BlockReason, CpuId, SchedAttr, TaskId};
+use schedlab_core::{CpuId, SchedAttr, TaskId};
 use schedlab_machine::{NewTask, Op, Workload};
 
 impl Kernel {
     /// Returns the next operation left from a step of the task, or of a dead one. Where operations
-    /// take no time they are returned in a row; otherwise other operations may come in between.
+    /// take no time they are returned in a row. Otherwise other operations may come in between.
     fn next_order(&mut self, number: u32) -> Option<Op> {
         let this = &mut self.tasks[number as usize];
         loop {
@@ -29,7 +29,7 @@ impl Kernel {
             };
             // The task that was to wake it may have been quicker than the block.
             let woken = this.blocked == Blocked::No;
-            if !(woken && matches!(order, Order::Block)) {
+            if !(woken && matches!(order, Order::Block { .. })) {
                 return Some(self.op(order));
             }
         }
@@ -111,11 +111,12 @@ impl Workload for Kernel {
                 Outcome::Done => {}
                 Outcome::Op(op) => return Ok(op),
                 Outcome::Block => {
-                    let orders = &mut self.tasks[number as usize].orders;
-                    if orders.is_empty() {
-                        return Ok(Op::Block { reason: BlockReason::Interruptible });
+                    let this = &mut self.tasks[number as usize];
+                    let reason = this.blocked.reason();
+                    if this.orders.is_empty() {
+                        return Ok(Op::Block { reason });
                     }
-                    orders.push_back(Order::Block);
+                    this.orders.push_back(Order::Block { reason });
                 }
             }
         }
@@ -187,7 +188,7 @@ impl Workload for Kernel {
         this.killed = true;
         let blocked = std::mem::take(&mut this.blocked);
         // The tasks that it was about to wake are woken all the same.
-        let left = this.orders.drain(..).filter(|order| !matches!(order, Order::Block));
+        let left = this.orders.drain(..).filter(|order| !matches!(order, Order::Block { .. }));
         self.orphans.extend(left);
         // It may have been about to end by itself.
         if !matches!(std::mem::replace(&mut this.stage, Stage::Over), Stage::Over) {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub struct Target {
     /// Number of CPUs of the machine.
     pub cpus: u32,
-    /// Whether the run has a limit of its own, so that endless tasks need no `duration`.
+    /// Whether the run has its own limit, so that endless tasks need no `duration`.
     pub limited: bool,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Names<'a> {
             for (_, action) in events(number, task) {
                 match action {
                     Action::Suspend(name) => names.suspended.insert(name),
-                    Action::Fork(name) => names.forked.insert(name),
+                    Action::Fork(name) | Action::Thread(name) => names.forked.insert(name),
                     _ => false,
                 };
             }
@@ -233,7 +233,7 @@ fn check_names(
                 let known = keys().chain(names.suspended.iter().copied());
                 ModelError::new(place, message).with_help_if(did_you_mean(name, known))
             }
-            Action::Fork(name) if of_key(name).is_none() => {
+            Action::Fork(name) | Action::Thread(name) if of_key(name).is_none() => {
                 ModelError::new(place, format!("there is no task `{name}` to fork"))
                     .with_help_if(did_you_mean(name, keys()))
             }
@@ -384,6 +384,7 @@ fn may_take_time(action: &Action, names: &Names<'_>) -> bool {
         | Action::SemPost(_)
         | Action::Yield
         | Action::Exec
-        | Action::Fork(_) => false,
+        | Action::Fork(_)
+        | Action::Thread(_) => false,
     }
 }

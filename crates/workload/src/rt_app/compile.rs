@@ -315,7 +315,7 @@ impl<'a> Compiler<'a> {
             Action::Sync { condition, mutex } => {
                 let (condition, mutex) =
                     (self.conditions.number(condition), self.mutexes.number(mutex));
-                // A thread that does not hold the mutex takes it meanwhile.
+                // In the meantime, a thread that does not hold the mutex takes it.
                 let held = out.held.contains(&mutex);
                 if !held {
                     out.put(Instr::Lock { mutex });
@@ -356,9 +356,10 @@ impl<'a> Compiler<'a> {
             }
             Action::Yield => out.put(Instr::Yield),
             Action::Exec => out.put(Instr::Exec),
-            Action::Fork(name) => {
+            Action::Fork(name) | Action::Thread(name) => {
                 let program = self.keys[name.as_str()];
-                out.put(Instr::Fork { program });
+                let thread = matches!(action, Action::Thread(_));
+                out.put(Instr::Fork { program, thread });
             }
             Action::Mem(bytes) => out.put(Instr::Work { ns: self.costs.mem_ns(*bytes) }),
             Action::MemRun(run) => out.put(Instr::Work { ns: self.costs.mem_run_ns(run) }),

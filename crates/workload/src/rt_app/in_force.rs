@@ -76,7 +76,9 @@ impl InForce {
         let (what, range) = match self.policy {
             Policy::Deadline => return Ok(()),
             Policy::Fifo | Policy::RoundRobin => ("priority", 1..=99),
-            Policy::Other | Policy::Batch | Policy::Idle => ("priority (nice value)", -20..=19),
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => {
+                ("priority (nice value)", -20..=19)
+            }
         };
         if !range.contains(&priority) {
             let message = format!(
@@ -140,7 +142,9 @@ impl InForce {
         let mut attr = SchedAttr { policy: self.policy, nice: self.nice, ..SchedAttr::default() };
         match self.policy {
             Policy::Fifo | Policy::RoundRobin => attr.rt_priority = self.rt_priority,
-            Policy::Other | Policy::Batch | Policy::Idle => attr.runtime_ns = self.slice_us * 1000,
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => {
+                attr.runtime_ns = self.slice_us * 1000
+            }
             Policy::Deadline => {
                 let runtime = self.runtime_us.unwrap_or(0);
                 let (deadline, period) = self.deadline_and_period(runtime);

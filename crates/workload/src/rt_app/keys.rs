@@ -37,6 +37,7 @@ pub enum Kind {
     SemWait,
     Yield,
     Fork,
+    Thread,
     Exec,
     Mem,
     MemRun,
@@ -65,7 +66,7 @@ pub const PROPERTIES: [&str; 11] = [
 ];
 
 /// Prefixes of events' keys. If several fit, the longest counts.
-pub const EVENTS: [(&str, Kind); 22] = [
+pub const EVENTS: [(&str, Kind); 23] = [
     ("run", Kind::Run),
     ("runtime", Kind::Runtime),
     ("sleep", Kind::Sleep),
@@ -84,6 +85,7 @@ pub const EVENTS: [(&str, Kind); 22] = [
     ("sem_wait", Kind::SemWait),
     ("yield", Kind::Yield),
     ("fork", Kind::Fork),
+    ("thread", Kind::Thread),
     ("exec", Kind::Exec),
     ("mem", Kind::Mem),
     ("memrun", Kind::MemRun),

@@ -47,7 +47,7 @@ fn started(model: &Model, until_ns: Option<u64>) -> BTreeSet<usize> {
             .flat_map(|&number| &model.tasks[number].phases)
             .flat_map(|phase| &phase.events)
             .filter_map(|event| match &event.action {
-                Action::Fork(name) => Some(name.as_str()),
+                Action::Fork(name) | Action::Thread(name) => Some(name.as_str()),
                 _ => None,
             })
             .collect();
@@ -77,8 +77,8 @@ fn why_not(task: &Task, until_ns: Option<u64>) -> String {
     }
 }
 
-/// Returns the minimum time that a thread of `task` needs with a CPU of its own, ns; 0 for an
-/// endless task.
+/// Returns the minimum time that a thread of `task` needs with its own CPU, ns; 0 for an endless
+/// task.
 fn least_ns(task: &Task) -> u64 {
     let times = |ns: u64, loops: Loops| match loops {
         Loops::Forever => 0,

@@ -367,6 +367,7 @@ fn event(cursor: Cursor<'_>, kind: Kind, dialect: Dialect) -> Result<Event, Diag
         Kind::SemWait => Action::SemWait(name()?),
         Kind::Yield => Action::Yield,
         Kind::Fork => Action::Fork(name()?),
+        Kind::Thread => Action::Thread(name()?),
         Kind::Exec => Action::Exec,
         Kind::Mem => Action::Mem(bytes()?),
         Kind::MemRun => Action::MemRun(mem_run(cursor)?),

@@ -191,7 +191,8 @@ fn write_event(object: &mut Object<'_>, event: &Event) {
         | Action::Resume { name, .. }
         | Action::SemPost(name)
         | Action::SemWait(name)
-        | Action::Fork(name) => write!(out, "{}", quote(name)),
+        | Action::Fork(name)
+        | Action::Thread(name) => write!(out, "{}", quote(name)),
         Action::Wait { condition, mutex } | Action::Sync { condition, mutex } => {
             write!(out, "{{\"ref\": {}, \"mutex\": {}}}", quote(condition), quote(mutex))
         }

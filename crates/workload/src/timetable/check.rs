@@ -120,7 +120,7 @@ fn forked_keys(model: &Model) -> HashSet<&str> {
     let events = phases.flat_map(|phase| &phase.events);
     events
         .filter_map(|event| match &event.action {
-            Step::Fork(key) => Some(key.as_str()),
+            Step::Fork(key) | Step::Thread(key) => Some(key.as_str()),
             _ => None,
         })
         .collect()

@@ -12,7 +12,7 @@ const ACTIONS: [&str; 13] = [
     "renice", "chrt", "taskset", "move", "group", "set", "offline", "online", "stop", "cont",
     "kill", "freeze", "thaw",
 ];
-const POLICIES: [&str; 6] = ["other", "batch", "idle", "fifo", "rr", "deadline"];
+const POLICIES: [&str; 7] = ["other", "batch", "idle", "fifo", "rr", "deadline", "iso"];
 
 impl Timetable {
     /// Reads a timetable: one action per line, `#` begins a comment. `file` names it in messages.
@@ -265,7 +265,8 @@ impl Reader {
         Ok(settings)
     }
 
-    /// Reads `fifo 10`, `rr 5`, `other`, `batch`, `idle`, `deadline RUNTIME DEADLINE PERIOD`.
+    /// Reads `fifo 10`, `rr 5`, `other`, `batch`, `idle`, `iso`, or `deadline RUNTIME DEADLINE
+    /// PERIOD`.
     fn policy(&mut self) -> Result<NewPolicy, Diagnostic> {
         let policy = self.take("a policy", |word| {
             let plain = word.to_lowercase();
@@ -276,6 +277,7 @@ impl Reader {
                 "fifo" => Policy::Fifo,
                 "rr" => Policy::RoundRobin,
                 "deadline" => Policy::Deadline,
+                "iso" => Policy::Iso,
                 _ => {
                     let help = did_you_mean(word, POLICIES)
                         .unwrap_or_else(|| format!("the policies are {}", POLICIES.join(", ")));

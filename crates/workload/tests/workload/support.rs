@@ -288,7 +288,7 @@ pub fn attr_text(attr: &SchedAttr) -> String {
             attr.deadline_ns / 1000,
             attr.period_ns / 1000
         ),
-        Policy::Other | Policy::Batch | Policy::Idle => {
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Iso => {
             let name = &attr.policy.name()["SCHED_".len()..];
             let slice = match attr.runtime_ns {
                 0 => String::new(),

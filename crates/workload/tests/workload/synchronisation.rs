@@ -216,8 +216,8 @@ fn sync_by_who_holds_the_mutex_signals_and_waits_and_holds_it_again() {
     // continue until `a` releases the mutex, and then `b` holds it.
     assert_eq!(ran.slices(), "b-0 0..50, a-0 50..65, b-0 65..172");
     assert_eq!(ran.end, Ok(RunEnd::AllEnded));
-    // Held or not, in any round and phase: a thread that does not hold the mutex takes it
-    // meanwhile.
+    // Held or not, in any round and phase: in the meantime, a thread that does not hold the mutex
+    // takes it.
     let ran = run(r#"{"tasks": {
         "a": {"loop": 2, "phases": {
             "p": {"run": 1, "sync": {"ref": "c", "mutex": "m"}},

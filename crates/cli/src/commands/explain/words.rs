@@ -435,8 +435,8 @@ impl Explainer {
         if wait.lost.is_empty() {
             let _ = writeln!(
                 text,
-                "   It could not be chosen at any pick meanwhile: none was made, or it, its group \
-                 or its class had used up its runtime, or another class came first."
+                "   No pick in the meantime could choose it: there was none, or it, its group or \
+                 its class had used up its runtime, or another class came first."
             );
         }
         text
@@ -514,7 +514,7 @@ fn number(name: &str, value: i64) -> String {
     }
 }
 
-/// Aligns rows of cells; the first column to the left, the others to the right.
+/// Aligns rows of cells, the first column to the left and the others to the right.
 fn columns(text: &mut String, rows: &[Vec<String>]) {
     let many = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..many)

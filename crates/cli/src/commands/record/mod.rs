@@ -89,7 +89,7 @@ pub fn record(args: &RecordArgs, output: &mut Output) -> Result<Status, Failure>
     Ok(Status::Good)
 }
 
-/// Side file of a trace: `desk.data.side.json`.
+/// Returns the side file of a trace: `desk.data.side.json`.
 fn side_file(trace: &Path) -> PathBuf {
     let mut name = trace.file_name().unwrap_or_default().to_os_string();
     name.push(".side.json");

@@ -1,8 +1,9 @@
-//! Side file of a trace, [`Side`], with what the trace does not contain: policies, nice values and
-//! affinity of threads, their groups with weights and quotas, topology, tunables, and the kernel's
-//! release.
+//! Side file of a trace, [`Side`]. It holds facts that the trace does not contain: policies, nice
+//! values and affinity of threads, their groups with weights and quotas, topology, tunables, and
+//! the kernel's release.
 //!
-//! All of it is read from `/proc` and `/sys`; what does not exist or may not be read is left out.
+//! All facts are read from `/proc` and `/sys`. Those that do not exist or may not be read are left
+//! out.
 
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,7 @@ fn text(path: &Path) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_string())
 }
 
-/// Returns a number if the text is one, otherwise the text.
+/// Returns `text` as a number if it is one, otherwise as a string.
 fn value(text: String) -> Value {
     text.parse::<i64>().map_or(Value::String(text), Value::from)
 }
@@ -51,7 +52,7 @@ fn numbered(directory: &Path, prefix: &str) -> Vec<(u32, PathBuf)> {
 /// Returns the values of `stat` and `status` of a thread.
 fn task(tid: u32, directory: &Path) -> Option<(Value, Vec<String>)> {
     let stat = text(&directory.join("stat"))?;
-    // The name is in parentheses, and may contain some itself.
+    // The name is in parentheses, and may itself contain parentheses.
     let (begin, rest) = stat.rsplit_once(')')?;
     let comm = begin.split_once('(')?.1;
     let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -78,7 +79,7 @@ fn task(tid: u32, directory: &Path) -> Option<(Value, Vec<String>)> {
             let mut parts = line.splitn(3, ':');
             let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
             let is_cpu = controllers.split(',').any(|controller| controller == "cpu");
-            // `0::/path` is version 2.
+            // `0::/path` is cgroup version 2.
             (is_cpu || controllers.is_empty()).then(|| match controllers {
                 "" => format!("v2:{path}"),
                 _ => format!("v1:{path}"),
@@ -100,8 +101,8 @@ fn task(tid: u32, directory: &Path) -> Option<(Value, Vec<String>)> {
 }
 
 impl Side {
-    /// Adds all present threads and their groups. Known threads keep the values that were read
-    /// first.
+    /// Adds all current threads and their groups. Threads that are already known keep the values
+    /// that were read first.
     pub fn look(&mut self, root: &Path) {
         let mut paths = BTreeSet::new();
         for (_, process) in numbered(&root.join("proc"), "") {
@@ -113,7 +114,7 @@ impl Side {
             }
         }
         for path in paths {
-            // Groups above it share its CPU time, too.
+            // The ancestors of a group matter too, since they divide the CPU time that it gets.
             let (version, full) = path.split_once(':').unwrap_or(("v2", &path));
             let mut part = full;
             loop {

@@ -92,8 +92,8 @@ impl Modelled {
                 bill.needs_lock = true;
                 let wakeup_ps = times(Cost::Wakeup, 1);
                 row.add(Overhead::Wakeup, wakeup_ps);
-                // If it loses the lock, its own time comes later: other CPUs hold the lock
-                // meanwhile.
+                // If it loses the lock, its own time comes later: until then other CPUs hold the
+                // lock.
                 let part = if loses_lock { &mut bill.after_ps } else { &mut bill.before_ps };
                 *part = wakeup_ps;
                 if from_interrupt {
@@ -129,7 +129,7 @@ impl Modelled {
                 }
             }
             Work::Interrupted => {
-                // An interrupt that a late timer causes on another CPU is late there, too.
+                // An interrupt that a late timer causes on another CPU is also late there.
                 bill.before_ps = times(Cost::IpiReceive, 1) + self.late_ps;
                 row.add(Overhead::Interrupt, bill.before_ps);
             }

@@ -11,7 +11,7 @@ use crate::workload::Workload;
 use schedlab_core::{CpuId, Event, Observer, Scheduler, TaskId, WorkCounts};
 
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
-    /// Turns the machine into a modelled machine, on which operations cost time. To be called
+    /// Turns the machine into a modelled machine, on which operations cost time. Must be called
     /// before the first run.
     ///
     /// # Panics
@@ -29,7 +29,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// Stops CPUs when the CPUs of another machine were stopped: `times` holds, by CPU, start and
-    /// end of each stop, ns. A reschedule that is requested meanwhile happens at the end of the
+    /// end of each stop, ns. A reschedule that is requested during a stop happens at the end of the
     /// stop. This reproduces the virtual CPUs of an emulator, which run in turn. It has no effect
     /// on an idealised machine.
     pub fn stop_as_recorded(&mut self, mut times: Vec<Vec<(u64, u64)>>) {
@@ -82,7 +82,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Marks that the following hooks are executed on `cpu` and will be charged.
+    /// Notes that the following hooks are executed on `cpu` and will be charged.
     #[inline]
     pub(in crate::machine) fn enter_kernel(&mut self, cpu: CpuId) {
         if self.costs.is_some() {
@@ -96,8 +96,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.platform.set_acting(Some(cpu));
     }
 
-    /// Charges `cpu` for `work` in the hooks since [`enter_kernel`](Machine::enter_kernel), on the
-    /// queue of `queue`. Charges the CPUs that it interrupted, too.
+    /// Charges `cpu` for the `work` of the hooks since [`enter_kernel`](Machine::enter_kernel), on
+    /// the runqueue of CPU `queue`. Also charges the CPUs that `cpu` interrupted.
     #[inline]
     pub(in crate::machine) fn charge(&mut self, cpu: CpuId, work: Work, queue: CpuId) {
         if self.costs.is_some() {
@@ -154,8 +154,8 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         if done_ns != NEVER && spent_ns > 0 {
             let by_clock =
                 self.current[cpu.index()].is_some_and(|task| self.tasks[task.index()].by_clock);
-            // Endless work does not end later. Work that ends at a given time does not either, if
-            // the CPU is out of the kernel by then.
+            // Endless work is not delayed. Neither is work that ends at a given time, if the CPU
+            // has left the kernel by then.
             let later_ns = if by_clock {
                 done_ns.max(busy_until_ns)
             } else {
@@ -165,7 +165,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         }
     }
 
-    /// Charges `cpu` for its tick, unless it idles and has no ticks.
+    /// Charges `cpu` for its tick, unless it is idle and its tick is stopped.
     #[inline]
     pub(in crate::machine) fn charge_tick(&mut self, cpu: CpuId) {
         if self.costs.is_some() {
@@ -222,7 +222,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         self.search_ends(cpu);
     }
 
-    /// Clears the search of `cpu`, if it has one under way.
+    /// Clears the search of `cpu`, if one is under way.
     pub(super) fn search_ends(&mut self, cpu: CpuId) {
         if let Some(costs) = &mut self.costs {
             costs.search = costs.search.filter(|search| search.cpu != cpu);

@@ -51,7 +51,7 @@ impl Modelled {
     fn taking_ps(&mut self, lock: usize, cpu: CpuId) -> u64 {
         let holder = self.locks[lock].last_holder;
         let far = holder.is_some_and(|holder| holder != cpu);
-        // Each other waiting CPU reads the lock, too, when it is released, and tries to take it.
+        // Each other waiting CPU also reads the lock when it is released, and tries to take it.
         let turns = u64::from(far) + self.waiting;
         let charged = &mut self.overheads.charged;
         charged.times(Cost::Lock, 1, &self.kernel)

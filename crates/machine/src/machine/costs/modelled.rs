@@ -108,7 +108,7 @@ pub(in crate::machine) fn scale_by_turns(
     }
 }
 
-/// Separates the draws of latencies from those of races.
+/// Separates the draws of latencies from the draws of races.
 pub(in crate::machine) const LATENCIES: u64 = 0x6c61_7465_6e63_7921;
 
 impl Modelled {

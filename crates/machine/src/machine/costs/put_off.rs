@@ -171,7 +171,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     }
 
     /// Whether `task`, which runs on `cpu` and calls `schedule()` to sleep, has to wait for the
-    /// lock. It is runnable until then, and a wakeup meanwhile keeps it from sleeping.
+    /// lock. It is runnable until then, and a wakeup in the meantime keeps it from sleeping.
     #[inline]
     pub(in crate::machine) fn sleep_waits(
         &mut self,

@@ -45,7 +45,7 @@ fn whether_a_wakeup_loses_the_one_lock_is_drawn_from_how_long_both_take() {
         (0..10_000).filter(|_| costs.loses_lock(again_ps)).count()
     };
     // Transferring a cache line takes 10 ns. Both times are drawn evenly up to twice their value:
-    // the lock is lost half of the time, and 7 of 8 times if it is taken again after four times as
+    // the lock is lost half the time, and 7 times out of 8 if it is taken again after four times as
     // long.
     assert!((4_800..5_200).contains(&lost(Locking::Global, 3, 10_000)));
     assert!((8_600..8_900).contains(&lost(Locking::Global, 3, 40_000)));

@@ -225,7 +225,7 @@ impl FairClass for WaitRuntime {
         };
     }
 
-    /// A task whose weight changes is no longer owed anything.
+    /// Clears the debt to a task whose weight changes.
     fn attr_changed(&mut self, rqs: &Rqs, pid: Pid, _old: &SchedAttr) {
         let entity = &mut self.entities[pid.index()];
         entity.load = LoadWeight::of_task(&rqs.settings[pid.index()].attr, true);

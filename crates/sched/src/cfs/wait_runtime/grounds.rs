@@ -32,7 +32,7 @@ impl WaitRuntime {
         }
     }
 
-    /// The grounds of a pick.
+    /// Records the grounds of a pick.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_pick(&self, rqs: &Rqs, out: &mut Evidence) {
@@ -40,7 +40,7 @@ impl WaitRuntime {
         self.candidates_fair(rqs, &mut out.candidates);
     }
 
-    /// The grounds on which `pid` preempts the running task, or does not.
+    /// Records the grounds on which `pid` preempts the running task, or does not.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_check(&self, pid: Pid, gran: u64, out: &mut Evidence) {

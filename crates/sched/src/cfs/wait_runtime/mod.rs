@@ -12,22 +12,23 @@
 //! fair_key = fair_clock - wait_runtime        (by weight, if it is not nice 0)
 //! ```
 //!
-//! and the smallest key runs. The running entity **stays in the tree**; each tick takes it out and
-//! puts it back at its new key. `wait_runtime` is kept within plus and minus `runtime_limit`.
+//! and the entity with the smallest key runs. The running entity **stays in the tree**. Each tick
+//! takes it out and puts it back at its new key. `wait_runtime` is kept within plus and minus
+//! `runtime_limit`.
 //!
 //! A **sleeper** is owed the time that it slept, on the fair clock, as if it had waited. The amount
 //! is recorded as `sleeper_bonus`, and is gradually deducted from the tasks that run.
 //!
 //! # Cost
 //!
-//! The tick costs a removal and an insertion; everything else as in later releases.
+//! The tick costs a removal and an insertion. All other costs are as in later releases.
 //!
 //! # Not modelled
 //!
-//! One CPU only, and no groups (they had no user interface). Feature bits other than
-//! `FAIR_SLEEPERS` and `START_DEBIT` (their values are fixed: `SLEEPER_AVG` off, `SLEEPER_LOAD_AVG`
-//! and `PRECISE_CPU_LOAD` on without effect then, `SKIP_INITIAL` off) and
-//! `sched_stat_granularity_ns` (0) cannot be changed.
+//! Several CPUs, and groups (which had no user interface). Feature bits other than `FAIR_SLEEPERS`
+//! and `START_DEBIT` (their values are fixed: `SLEEPER_AVG` off, `SLEEPER_LOAD_AVG` and
+//! `PRECISE_CPU_LOAD` on but without effect, `SKIP_INITIAL` off) and `sched_stat_granularity_ns`
+//! (0) cannot be changed.
 
 mod class;
 mod grounds;
@@ -127,7 +128,7 @@ pub struct WaitRuntime {
     arrivals: u64,
 }
 
-/// 2.6.23 with its classes.
+/// Returns 2.6.23 with its classes.
 pub fn core_2_6(config: &BuildConfig) -> ClassList<WaitRuntime> {
     let rqs = Rqs::new(super::domains(&config.topology));
     ClassList {
@@ -139,7 +140,7 @@ pub fn core_2_6(config: &BuildConfig) -> ClassList<WaitRuntime> {
 }
 
 impl WaitRuntime {
-    /// The class without tasks.
+    /// Creates the class without tasks.
     pub fn new(cpus: u32) -> WaitRuntime {
         WaitRuntime {
             tunables: Tunables::at_boot(cpus),
@@ -214,7 +215,7 @@ impl WaitRuntime {
         }
     }
 
-    /// `enqueue_sleeper`: the entity is owed for its sleep, too, unless running tasks already have
+    /// `enqueue_sleeper`: the entity is also owed for its sleep, unless running tasks already have
     /// enough to pay for.
     fn enqueue_sleeper(&mut self, pid: Pid) {
         let start = core::mem::take(&mut self.entity(pid).sleep_start_fair);
@@ -226,7 +227,7 @@ impl WaitRuntime {
         self.sleeper_bonus = self.sleeper_bonus.wrapping_add(added as u64);
     }
 
-    /// The current key of an entity.
+    /// Returns the current key of an entity.
     fn fair_key(&self, pid: Pid) -> u64 {
         let Entity { load, wait_runtime, .. } = self.entities[pid.index()];
         if load.weight == u64::from(NICE_0_LOAD) {
@@ -260,7 +261,7 @@ impl WaitRuntime {
         self.nr_running -= 1;
     }
 
-    /// `enqueue_entity`.
+    /// Implements `enqueue_entity`.
     fn enqueue_entity(&mut self, rqs: &Rqs, cpu: CpuId, pid: Pid, wakeup: bool) {
         self.update_curr(rqs, cpu);
         let is_batch = rqs.thread(pid).policy == Policy::Batch;
@@ -275,7 +276,7 @@ impl WaitRuntime {
         self.timeline_insert(pid, key);
     }
 
-    /// `dequeue_entity`.
+    /// Implements `dequeue_entity`.
     fn dequeue_entity(&mut self, rqs: &Rqs, cpu: CpuId, pid: Pid, sleep: bool) {
         self.update_curr(rqs, cpu);
         if self.curr != Some(pid) {
@@ -288,8 +289,8 @@ impl WaitRuntime {
         self.timeline_remove(pid);
     }
 
-    /// `sched_granularity`: distance that the running entity may get ahead; the more entities, the
-    /// smaller.
+    /// `sched_granularity`: returns the distance that the running entity may get ahead; the more
+    /// entities, the smaller.
     fn granularity(&self) -> u64 {
         let mut gran = self.tunables.latency_ns;
         if self.nr_running > 1 {
@@ -299,7 +300,7 @@ impl WaitRuntime {
         gran.max(self.tunables.min_granularity_ns)
     }
 
-    /// `niced_granularity`: the granularity by the running entity's weight.
+    /// `niced_granularity`: returns the granularity by the running entity's weight.
     fn niced(&self, pid: Pid, gran: u64) -> u64 {
         let load = self.entities[pid.index()].load;
         match load.weight.cmp(&u64::from(NICE_0_LOAD)) {

@@ -21,7 +21,7 @@ pub(super) struct Tunables {
 }
 
 impl Tunables {
-    /// The values after boot.
+    /// Returns the values after boot.
     pub(super) fn at_boot(cpus: u32) -> Tunables {
         const CAP_NS: u64 = 100_000_000;
         let factor = boot_factor(cpus);
@@ -40,7 +40,7 @@ impl Tunables {
         }
     }
 
-    /// The tunables with their values.
+    /// Returns the tunables with their values.
     pub(super) fn list(&self) -> Vec<Tunable> {
         let times = (100_000, 1_000_000_000);
         let any = (i64::from(i32::MIN), i64::from(i32::MAX));

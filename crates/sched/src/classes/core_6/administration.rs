@@ -9,7 +9,7 @@ use schedlab_core::{
 };
 
 impl<F: FairClass6> Core6<F> {
-    /// The tunables of the limit on real-time tasks (before 6.12) and deadline tasks.
+    /// Returns the tunables of the limit on real-time tasks (before 6.12) and deadline tasks.
     pub(super) fn limit_tunables(&self) -> [Tunable; 2] {
         let (runtime_us, period_us) = self.deadline.limit_us();
         let max = i64::from(i32::MAX);
@@ -50,7 +50,7 @@ impl<F: FairClass6> Core6<F> {
         self.core.set_online(cpu, false);
         self.rt.cpu_offline(&mut self.core, cpu);
         self.fair.domains_rebuilt(&self.core, platform);
-        // Throttled real-time tasks must leave, too.
+        // Throttled real-time tasks must also leave.
         self.core.resched_curr(platform, cpu);
         Ok(())
     }
@@ -142,6 +142,10 @@ impl<F: FairClass6> Core6<F> {
         name: &str,
         value: i64,
     ) -> Result<(), TunableError> {
+        if name == rt::TICKS_SPARE_BLOCKED {
+            self.rt.ticks_spare_blocked = value != 0;
+            return Ok(());
+        }
         tunables::check(&self.tunables(), name, value)?;
         let busy = || {
             TunableError::Refused(
@@ -173,6 +177,7 @@ impl<F: FairClass6> Core6<F> {
             return Ok(());
         }
         self.fair.set_tunable(name, value);
+        self.fair.tunable_written(&mut self.core, platform, name);
         Ok(())
     }
 }

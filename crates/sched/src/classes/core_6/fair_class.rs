@@ -21,7 +21,7 @@ pub trait FairClass6 {
     /// Makes room for `pid`, of any class, which is created in `group` on `cpu`.
     fn thread_born(&mut self, pid: Pid, group: GroupId, cpu: CpuId);
 
-    /// `set_load_weight`: `pid`, of any class and on no runqueue, has the attributes `attr`.
+    /// `set_load_weight`: gives `pid`, of any class and on no runqueue, the attributes `attr`.
     fn set_load_weight(
         &mut self,
         rqs: &mut Rqs,
@@ -30,25 +30,43 @@ pub trait FairClass6 {
         attr: &SchedAttr,
     );
 
-    /// `task_fork`: `pid` is new, is on the CPU of its parent, and has its attributes.
+    /// `task_fork`: receives the new `pid`, which is on the CPU of its parent and has its own
+    /// attributes.
     fn task_fork(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 
-    /// `wake_up_new_task`, first half: `pid` is on the CPU where it starts; sets its initial
-    /// averages.
+    /// `wake_up_new_task`, first half: sets the initial averages of `pid`, which is on the CPU
+    /// where it starts.
     fn wake_up_new(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid);
 
-    /// `pid` exits.
+    /// `parent` (`None`: no task) has forked `child`, of any class, which has its attributes. By
+    /// default that has no effect.
+    fn has_child(
+        &mut self,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        child: Pid,
+        parent: Option<Pid>,
+    ) {
+        let _ = (rqs, platform, child, parent);
+    }
+
+    /// The running `pid` is about to sleep in a wait for a futex. By default that has no effect.
+    fn waits_for_futex(&mut self, pid: Pid) {
+        let _ = pid;
+    }
+
+    /// Handles the exit of `pid`.
     fn task_dead(&mut self, pid: Pid);
 
-    /// `pid`, of any class, has left its CPU; it may be dead.
+    /// Records that `pid`, of any class, has left its CPU. It may be dead.
     fn task_switched_away(&mut self, rqs: &Rqs, pid: Pid);
 
-    /// The state of the dead `pid` is no longer needed.
+    /// Drops the state of the dead `pid`, which is no longer needed.
     fn reap(&mut self, pid: Pid);
 
     // ---- the queue ----
 
-    /// `pid` joins the runqueue.
+    /// Adds `pid` to the runqueue.
     fn enqueue_task(
         &mut self,
         rqs: &mut Rqs,
@@ -58,7 +76,7 @@ pub trait FairClass6 {
         why: Enqueue,
     );
 
-    /// `pid` leaves the runqueue. Returns `false` if its dequeue is delayed.
+    /// Removes `pid` from the runqueue. Returns `false` if its dequeue is delayed.
     fn dequeue_task(
         &mut self,
         rqs: &mut Rqs,
@@ -74,12 +92,12 @@ pub trait FairClass6 {
         false
     }
 
-    /// `pid`, whose dequeue is delayed, is woken.
+    /// Wakes `pid`, whose dequeue is delayed.
     fn wake_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         let _ = (rqs, platform, pid);
     }
 
-    /// `pid`, whose dequeue is delayed, leaves the runqueue now.
+    /// Removes `pid`, whose dequeue is delayed, from the runqueue now.
     fn finish_delayed(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         let _ = (rqs, platform, pid);
     }
@@ -100,35 +118,36 @@ pub trait FairClass6 {
 
     // ---- running ----
 
-    /// `pick_task`: the next task on `cpu`, if any is queued. Nothing is switched.
+    /// `pick_task`: returns the next task on `cpu`, if any is queued. Nothing is switched.
     fn pick_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
 
-    /// [`pick_task`](FairClass6::pick_task); if no task is queued, balances (`newidle_balance`).
+    /// Calls [`pick_task`](FairClass6::pick_task). If no task is queued, balances
+    /// (`newidle_balance`).
     fn pick_or_pull(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) -> Option<Pid>;
 
-    /// `pid` stops running, and continues to wait if it is still on the runqueue.
+    /// Stops `pid`, which continues to wait if it is still on the runqueue.
     fn put_prev_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `set_next_task`: `pid` goes on running after it was put because of a change.
+    /// `set_next_task`: makes `pid`, which was put because of a change, the running task again.
     fn set_curr_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid);
 
-    /// `set_next_task`: `pid` was picked and runs.
+    /// `set_next_task`: makes `pid`, which was picked, the running task.
     #[inline]
     fn set_picked_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId, pid: Pid) {
         self.set_curr_task(rqs, platform, cpu, pid);
     }
 
-    /// `prev` stops running and `next` runs. Both are fair.
+    /// Switches from `prev` to `next`. Both are fair.
     fn switch(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid, next: Pid);
 
-    /// The tick interrupted `pid`.
+    /// Handles a tick that interrupted `pid`.
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 
-    /// `pid`, running, calls `sched_yield(2)`. The core requests the reschedule afterwards.
+    /// Handles `sched_yield(2)` by the running `pid`. The core requests the reschedule afterwards.
     fn yield_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 
-    /// `pid` has become runnable on the CPU of the running `curr`; both are fair. Decides whether
-    /// it preempts. `fork`: `pid` is new.
+    /// Decides whether `pid`, which has become runnable on the CPU of the running `curr`, preempts.
+    /// Both are fair. `fork`: `pid` is new.
     fn wakeup_preempt(
         &mut self,
         rqs: &mut Rqs,
@@ -138,7 +157,7 @@ pub trait FairClass6 {
         fork: bool,
     );
 
-    /// The nice value of `pid`, on the runqueue, has changed.
+    /// Handles a change of the nice value of `pid`, which is on the runqueue.
     fn prio_changed(
         &mut self,
         rqs: &mut Rqs,
@@ -148,28 +167,28 @@ pub trait FairClass6 {
         nice: i32,
     );
 
-    /// `switched_from`: `pid`, queued or not, has left the fair class.
+    /// `switched_from`: records that `pid`, queued or not, has left the fair class.
     fn switched_from(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid);
 
-    /// `switched_to`: `pid`, queued or not, has joined the fair class. The core decides about
-    /// preemption.
+    /// `switched_to`: records that `pid`, queued or not, has joined the fair class. The core
+    /// decides about preemption.
     fn switched_to(&mut self, rqs: &Rqs, platform: &Platform, pid: Pid);
 
     /// Whether `pid`, whose nice value has changed, needs a preemption check as at a wakeup.
     fn asks_check(&self, rqs: &Rqs, pid: Pid) -> bool;
 
-    /// `update_curr` of the running `pid`.
+    /// Calls `update_curr` for the running `pid`.
     fn charge(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 
-    /// Total run time of the class on `cpu`, as last charged, ns.
+    /// Returns the total run time of the class on `cpu`, as last charged, ns.
     fn exec_clock(&self, cpu: CpuId) -> u64;
 
     // ---- CPUs ----
 
-    /// The CPU of a new task without a parent.
+    /// Returns the CPU of a new task without a parent.
     fn emptiest_cpu(&self, rqs: &Rqs, allowed: &CpuSet) -> CpuId;
 
-    /// `select_task_rq` at a fork of `pid` by a task on `cpu`.
+    /// Implements `select_task_rq` at a fork of `pid` by a task on `cpu`.
     fn select_at_fork(
         &mut self,
         rqs: &mut Rqs,
@@ -179,16 +198,16 @@ pub trait FairClass6 {
         cpu: CpuId,
     ) -> CpuId;
 
-    /// `select_task_rq` at an exec by the running `pid`.
+    /// Implements `select_task_rq` at an exec by the running `pid`.
     fn select_at_exec(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) -> CpuId;
 
-    /// `child` has just been forked by `parent`: it inherits the parent's wakeup statistics.
+    /// Gives `child`, which `parent` has just forked, the parent's wakeup statistics.
     fn inherit(&mut self, child: Pid, parent: Pid);
 
-    /// A wakeup has put a task on the runqueue of `cpu`.
+    /// Records that a wakeup has put a task on the runqueue of `cpu`.
     fn woken_on(&mut self, now_ns: u64, cpu: CpuId);
 
-    /// `select_task_rq` at a wakeup.
+    /// Implements `select_task_rq` at a wakeup.
     fn select_at_wakeup(
         &mut self,
         rqs: &Rqs,
@@ -197,8 +216,8 @@ pub trait FairClass6 {
         waker: Waker,
     ) -> CpuId;
 
-    /// `set_task_cpu`: `pid`, of any class and on no runqueue, belongs to `to` from now on.
-    /// `waking`: it was asleep.
+    /// `set_task_cpu`: assigns `pid`, of any class and on no runqueue, to `to` from now on.
+    /// `waking`: `pid` was asleep.
     fn set_task_cpu(
         &mut self,
         rqs: &mut Rqs,
@@ -208,10 +227,10 @@ pub trait FairClass6 {
         waking: bool,
     );
 
-    /// Another class, or the core, has moved `pid` to `to`.
+    /// Records that another class, or the core, has moved `pid` to `to`.
     fn came_to_cpu(&mut self, pid: Pid, to: CpuId);
 
-    /// Takes `pid`, fair and not running, off its queue; it belongs to `to` from now on.
+    /// Takes `pid`, fair and not running, off its queue. It belongs to `to` from now on.
     fn detach_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid, to: CpuId);
 
     // ---- balancing ----
@@ -224,27 +243,28 @@ pub trait FairClass6 {
     /// Adds `count` threads, of any class, to `cpu`.
     fn add_nr_running(&mut self, rqs: &mut Rqs, cpu: CpuId, count: u32);
 
-    /// Another class has counted an additional thread on `cpu`.
+    /// Records that another class has counted an additional thread on `cpu`.
     fn note_overload(&mut self, rqs: &Rqs, cpu: CpuId);
 
-    /// `cpu` idles from now on.
+    /// Records that `cpu` idles from now on.
     fn cpu_idles(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId);
 
-    /// A task of class `from` gives `cpu` to a task of class `to`, which changes the CPU capacity
-    /// left for this class.
+    /// Records that a task of class `from` gives `cpu` to a task of class `to`. This changes the
+    /// CPU capacity left for this class.
     fn class_switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId);
 
-    /// `sched_balance_trigger`: the tick, after the hook of the running thread's class. Returns
-    /// whether [`periodic_balance`](FairClass6::periodic_balance) must follow.
+    /// `sched_balance_trigger`: handles the tick after the hook of the running thread's class.
+    /// Returns whether [`periodic_balance`](FairClass6::periodic_balance) must follow.
     fn is_balance_due(&self, platform: &Platform, cpu: CpuId) -> bool;
 
-    /// `sched_balance_softirq`.
+    /// Implements `sched_balance_softirq`.
     fn periodic_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
-    /// `active_load_balance_cpu_stop`: the stopper of `cpu` runs.
+    /// `active_load_balance_cpu_stop`: does the work of the stopper of `cpu`.
     fn active_load_balance(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId);
 
-    /// A CPU has gone offline or come back, and [`Rqs::domains`] has been rebuilt.
+    /// Records that a CPU has gone offline or come back, and that [`Rqs::domains`] has been
+    /// rebuilt.
     fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform);
 
     /// See [`Inspect::describe_domains`](schedlab_core::Inspect::describe_domains).
@@ -291,23 +311,23 @@ pub trait FairClass6 {
         quota: &Quota,
     ) -> Result<(), Refused>;
 
-    /// Usage and throttling statistics of `group`.
+    /// Returns the usage and throttling statistics of `group`.
     fn group_stats(&self, group: GroupId) -> GroupStats;
 
-    /// `sched_move_task`, middle part: `pid`, taken off its queue, now belongs to `group`.
-    /// `asleep`: it was on no queue.
+    /// `sched_move_task`, middle part: assigns `pid`, which has been taken off its queue, to
+    /// `group`. `asleep`: `pid` was on no queue.
     fn move_group(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid, group: GroupId, asleep: bool);
 
-    /// A timer of the quotas has fired.
+    /// Handles the expiry of a timer of the quotas.
     fn bandwidth_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey);
 
-    /// A CPU has switched to the fair `pid`, which was not running before.
+    /// Records that a CPU has switched to the fair `pid`, which was not running before.
     #[inline]
     fn turn_begins(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
         let _ = (rqs, platform, pid);
     }
 
-    /// A timer has fired. Returns whether it belongs to the rules of picking.
+    /// Handles the expiry of a timer. Returns whether it belongs to the rules of picking.
     fn pick_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform, key: TimerKey) -> bool {
         let _ = (rqs, platform, key);
         false
@@ -324,7 +344,7 @@ pub trait FairClass6 {
         false
     }
 
-    /// Such a running `pid` leaves its queue and is throttled.
+    /// Removes such a running `pid` from its queue and throttles it.
     fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 
     /// Whether `pid` is in a throttled group: it is not counted on its CPU and cannot be picked.
@@ -336,16 +356,22 @@ pub trait FairClass6 {
     /// the others (since 6.12).
     fn has_fair_server(&self) -> bool;
 
-    /// The class's tunables.
+    /// Returns the class's tunables.
     fn tunables(&self) -> Vec<Tunable>;
 
     /// Writes a tunable; name and range have been checked.
     fn set_tunable(&mut self, name: &str, value: i64);
 
-    /// The promises for fair tasks.
+    /// The tunable `name` has been written. Does what follows for the tasks. By default nothing.
+    fn tunable_written(&mut self, rqs: &mut Rqs, platform: &mut Platform, name: &str) {
+        let _ = (rqs, platform, name);
+    }
+
+    /// Returns the promises for fair tasks.
     fn promises(&self, load: &Load) -> Promises;
 
-    /// The decision rules of the class: those of picking, and the others.
+    /// Returns the decision rules of the class: the rules of picking and preempting, and the
+    /// others.
     fn rules(&self) -> [&'static [RuleDoc]; 2];
 
     /// Adds the candidates from which the class would choose on `cpu` now.

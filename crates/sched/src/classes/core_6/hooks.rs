@@ -53,6 +53,11 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         let known = self.fair.has_group(attr.group);
         self.fair.thread_born(pid, if known { attr.group } else { GroupId::ROOT }, cpu);
         self.set_params(platform, pid, &sched);
+        let forker = match parent {
+            Parent::External => None,
+            Parent::Task { task, .. } => Some(self.core.pid(task)),
+        };
+        self.fair.has_child(&mut self.core, platform, pid, forker);
         self.fair.task_fork(&mut self.core, platform, pid);
         if let Parent::Task { task, .. } = parent {
             self.fair.inherit(pid, self.core.pid(task));
@@ -89,6 +94,9 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         self.core.act_on(cpu);
         self.core.update_rq_clock(platform, cpu);
         self.core.thread_mut(pid).runnable = false;
+        if reason == BlockReason::Futex {
+            self.fair.waits_for_futex(pid);
+        }
         let special = matches!(reason, BlockReason::Stopped | BlockReason::Dead);
         self.deactivate(platform, pid, if special { Dequeue::Special } else { Dequeue::Sleep });
         if reason == BlockReason::Dead {
@@ -107,10 +115,14 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         let curr = rqs.curr(cpu);
         match rqs.thread(curr).class {
             ClassId::Fair => fair.task_tick(rqs, platform, curr),
-            // A task that has just blocked is not charged for the tick.
-            ClassId::Rt if rqs.thread(curr).on_rq => rt.task_tick(rqs, platform, cpu, curr),
+            // Even a task that has just blocked is charged for the tick.
+            ClassId::Rt => {
+                if rqs.thread(curr).on_rq || !rt.ticks_spare_blocked {
+                    rt.task_tick(rqs, platform, cpu, curr);
+                }
+            }
             ClassId::Deadline => deadline.task_tick(rqs, platform, cpu, curr),
-            ClassId::Rt | ClassId::Idle => {}
+            ClassId::Idle => {}
         }
         if deadline.has_fair_server() {
             deadline.fair_server_charge(rqs, platform, cpu, fair.exec_clock(cpu));
@@ -230,7 +242,8 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         self.report_moves();
     }
 
-    /// A deadline task's child would have no bandwidth of its own.
+    /// Checks whether the task may fork. The child of a deadline task would have no bandwidth of
+    /// its own.
     fn may_fork(&self, task: TaskId) -> Result<(), Errno> {
         match self.class_of(self.core.pid(task)) {
             ClassId::Deadline => Err(Errno::Again),
@@ -307,11 +320,10 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             self.deadline.leave(platform, pid);
         }
         self.fair.task_dead(pid);
+        // A task that ends while it sleeps leaves its averages to its queue, where they decay.
         if !asleep {
             self.fair.task_switched_away(&self.core, pid);
         }
-        // Otherwise it dies without another turn. It never leaves a CPU, and its part of the
-        // queue's averages stays there and decays.
     }
 
     fn reap(&mut self, _platform: &mut Platform, task: TaskId, _parent: Option<TaskId>) {

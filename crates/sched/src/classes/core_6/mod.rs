@@ -95,7 +95,7 @@ mod wakeup;
 pub use fair_class::FairClass6;
 
 impl<F: FairClass6> Core6<F> {
-    /// An idle machine with these domains.
+    /// Creates an idle machine with these domains.
     pub fn with_fair_class(fair: F, domains: Domains, hz: u32) -> Core6<F> {
         let cpus = domains.cpus();
         let real_time = RtVersion {
@@ -129,8 +129,8 @@ impl<F: FairClass6> Core6<F> {
         self.core.thread(pid).class
     }
 
-    /// `activate_task`. The fair and the deadline class maintain `nr_running` themselves, because
-    /// they may throttle a task.
+    /// Implements `activate_task`. The fair and the deadline class maintain `nr_running`
+    /// themselves, because they may throttle a task.
     fn activate(&mut self, platform: &mut Platform, pid: Pid, why: Enqueue) {
         let cpu = self.core.cpu_of(pid);
         let class = self.class_of(pid);
@@ -145,7 +145,7 @@ impl<F: FairClass6> Core6<F> {
         self.core.thread_mut(pid).on_rq = true;
     }
 
-    /// `deactivate_task`. Returns `false` if the fair class has delayed it.
+    /// Implements `deactivate_task`. Returns `false` if the fair class has delayed the dequeue.
     fn deactivate(&mut self, platform: &mut Platform, pid: Pid, why: Dequeue) -> bool {
         let cpu = self.core.cpu_of(pid);
         let class = self.class_of(pid);

@@ -31,15 +31,15 @@ impl<F: FairClass6> Core6<F> {
         self.wakeup_preempt(platform, pid, Challenge::Other);
     }
 
-    /// `select_fallback_rq`: the CPU for `pid` when it may not use the one chosen at its wakeup:
-    /// the first allowed CPU.
+    /// `select_fallback_rq`: returns the CPU for `pid` when it may not use the one chosen at its
+    /// wakeup: the first allowed CPU.
     pub(super) fn fallback_cpu(&self, pid: Pid) -> CpuId {
         let allowed = &self.core.settings[pid.index()].allowed;
         allowed.first(self.core.cpus()).unwrap_or(self.core.cpu_of(pid))
     }
 
-    /// `cpumask_any_and_distribute`: one of the CPUs on which `pid` may run, a different one for
-    /// each call by `caller`: the next one after the CPU last returned.
+    /// `cpumask_any_and_distribute`: returns one of the CPUs on which `pid` may run. Each call by
+    /// `caller` gets a different one: the next one after the CPU last returned.
     pub(super) fn next_allowed_cpu(&mut self, pid: Pid, caller: CpuId) -> CpuId {
         let cpus = self.core.cpus();
         let allowed = &self.core.settings[pid.index()].allowed;
@@ -51,7 +51,8 @@ impl<F: FairClass6> Core6<F> {
         chosen
     }
 
-    /// [`fallback_cpu`](Core6::fallback_cpu), named as the rule by which `pid` is placed.
+    /// Calls [`fallback_cpu`](Core6::fallback_cpu), and names it as the rule by which `pid` is
+    /// placed.
     #[cold]
     pub(super) fn forced_cpu(&self, platform: &mut Platform, pid: Pid) -> CpuId {
         let cpu = self.fallback_cpu(pid);

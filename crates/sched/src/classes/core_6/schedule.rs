@@ -55,8 +55,8 @@ impl<F: FairClass6> Core6<F> {
         next
     }
 
-    /// Asks the classes in order for the next thread of `cpu`; without one the idle thread runs.
-    /// Returns whether the thread is a fair task, too. `above_fair`: the previous thread was of a
+    /// Asks the classes in order for the next thread of `cpu`. Without one the idle thread runs.
+    /// Also returns whether the thread is a fair task. `above_fair`: the previous thread was of a
     /// class above the fair one. (Then balancing may come before the pick, and treats a delayed
     /// task as one that can be picked.)
     pub(super) fn pick_next(
@@ -123,7 +123,7 @@ impl<F: FairClass6> Core6<F> {
         }
         let mut queue = core::mem::take(&mut self.core.rqs[cpu.index()].migration_queue);
         for (pid, to) in queue.drain(..) {
-            // (The destination may be forbidden by now; then a later request has another one.)
+            // (The destination may be forbidden by now. Then a later request has another one.)
             if self.core.cpu_of(pid) == cpu
                 && !self.core.is_allowed(pid, cpu)
                 && self.core.is_allowed(pid, to)

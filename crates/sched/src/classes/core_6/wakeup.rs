@@ -5,7 +5,7 @@ use super::{Core6, FairClass6, rules};
 use schedlab_core::{CpuId, Platform, Question, Waker};
 
 impl<F: FairClass6> Core6<F> {
-    /// `try_to_wake_up`.
+    /// Implements `try_to_wake_up`.
     pub(super) fn wake_up(&mut self, platform: &mut Platform, pid: Pid, waker: Waker) {
         let sync = waker.is_sync();
         let cpu = self.core.cpu_of(pid);
@@ -55,8 +55,8 @@ impl<F: FairClass6> Core6<F> {
         }
     }
 
-    /// `wakeup_preempt`: `pid` has become runnable on its CPU. A higher class preempts; within a
-    /// class, the class decides.
+    /// `wakeup_preempt`: decides whether `pid`, which has become runnable on its CPU, preempts. A
+    /// higher class preempts. Within a class, the class decides.
     pub(super) fn wakeup_preempt(
         &mut self,
         platform: &mut Platform,
@@ -91,7 +91,7 @@ impl<F: FairClass6> Core6<F> {
         self.report_moves();
     }
 
-    /// A more urgent task has `cpu`, and fair tasks wait there.
+    /// Handles the case that a more urgent task has `cpu` and fair tasks wait there.
     pub(super) fn defer_fair_server(&mut self, platform: &mut Platform, cpu: CpuId) {
         let exec_ns = self.fair.exec_clock(cpu);
         self.deadline.fair_server_charge(&mut self.core, platform, cpu, exec_ns);

@@ -1,5 +1,5 @@
-//! Admission control: deadline tasks are guaranteed their budgets, so only as many are admitted as
-//! can be served.
+//! Admission control: deadline tasks are guaranteed their budgets, so only as many tasks are
+//! admitted as can be served.
 
 use super::cbs::to_ratio;
 
@@ -17,8 +17,8 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// No bandwidth is allocated. The limit is `runtime_us` of every `period_us`
-    /// (`sched_rt_runtime_us`); negative: no limit.
+    /// Creates the state in which no bandwidth is allocated. The limit is `runtime_us` of every
+    /// `period_us` (`sched_rt_runtime_us`); negative: no limit.
     pub fn new(cpus: u32, runtime_us: i64, period_us: u64) -> Admission {
         Admission {
             total_bw: 0,
@@ -29,7 +29,7 @@ impl Admission {
         }
     }
 
-    /// The runtime and period from which the limit follows, us.
+    /// Returns the runtime and period from which the limit follows, us.
     pub fn limit_us(&self) -> (i64, u64) {
         (self.runtime_us, self.period_us)
     }
@@ -66,7 +66,7 @@ impl Admission {
         self.replace(0, own);
     }
 
-    /// Number of CPUs online.
+    /// Returns the number of CPUs online.
     pub fn cpus(&self) -> u64 {
         self.cpus
     }
@@ -81,7 +81,7 @@ impl Admission {
         self.total_bw = self.total_bw - old + new;
     }
 
-    /// The allocated bandwidth.
+    /// Returns the allocated bandwidth.
     pub fn total_bw(&self) -> u64 {
         self.total_bw
     }

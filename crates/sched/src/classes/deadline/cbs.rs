@@ -15,7 +15,7 @@ pub fn before(a: u64, b: u64) -> bool {
     (a.wrapping_sub(b) as i64) < 0
 }
 
-/// `to_ratio`: runtime divided by period, in units of 2^-20.
+/// `to_ratio`: returns runtime divided by period, in units of 2^-20.
 pub fn to_ratio(period_ns: u64, runtime_ns: u64) -> u64 {
     ((u128::from(runtime_ns) << BW_UNIT_SHIFT) / u128::from(period_ns.max(1))) as u64
 }
@@ -48,11 +48,11 @@ pub struct Server {
 pub struct Invalid;
 
 impl Server {
-    /// The server that `attr` requests, without a deadline and budget so far. A period of 0 means
-    /// that the period equals the deadline.
+    /// Creates the server that `attr` requests, without a deadline and budget so far. A period of 0
+    /// means that the period equals the deadline.
     ///
     /// # Errors
-    /// If the kernel would return `EINVAL`; periods must lie within `period_us`.
+    /// If the kernel would return `EINVAL`. Periods must lie within `period_us`.
     pub fn new(attr: &SchedAttr, period_us: (u64, u64)) -> Result<Server, Invalid> {
         let (runtime, deadline) = (attr.runtime_ns, attr.deadline_ns);
         let period = if attr.period_ns == 0 { deadline } else { attr.period_ns };
@@ -82,7 +82,7 @@ impl Server {
         self.dl_deadline == self.dl_period
     }
 
-    /// Time at which the next period begins.
+    /// Returns the time at which the next period begins.
     #[inline]
     pub fn next_period(&self) -> u64 {
         self.deadline.wrapping_sub(self.dl_deadline).wrapping_add(self.dl_period)
@@ -107,7 +107,8 @@ impl Server {
         self.runtime = self.dl_runtime as i64;
     }
 
-    /// `replenish_dl_entity`: the timer has fired, or was due long ago.
+    /// `replenish_dl_entity`: replenishes the budget, because the timer has fired or was due long
+    /// ago.
     pub fn replenish(&mut self, now_ns: u64) {
         if self.is_unset() {
             self.renew(now_ns);
@@ -153,13 +154,13 @@ impl Server {
 
     /// Whether it is constrained and woken between its deadline and the next period, where it would
     /// exceed its bandwidth. (Shortly after time 0 the unset deadline of a new server looks like a
-    /// past one; the kernel does not check that, and the golden schedules agree.)
+    /// past one. The kernel does not check that, and the golden schedules agree.)
     pub fn wakes_too_early(&self, now_ns: u64) -> bool {
         !self.is_implicit() && before(self.deadline, now_ns) && before(now_ns, self.next_period())
     }
 
-    /// Time at which its remaining budget would be used up at its bandwidth. Until then the
-    /// bandwidth stays allocated.
+    /// Returns the time at which its remaining budget would be used up at its bandwidth. Until then
+    /// the bandwidth stays allocated.
     pub fn zero_lag_ns(&self) -> u64 {
         let used = i128::from(self.runtime) * i128::from(self.dl_period)
             / i128::from(self.dl_runtime.max(1));

@@ -14,8 +14,8 @@
 //!   budget left / time to the deadline  <=  Q / D
 //! ```
 //!
-//! and otherwise begins a new period. A task that enters the class must fit: the sum of all Q / P
-//! is limited.
+//! and otherwise begins a new period. A task that enters the class must fit, because the sum of all
+//! Q / P is limited.
 //!
 //! The budget is checked only when time is charged: at ticks, dequeues, yields and puts. A task may
 //! therefore overrun by up to a tick.
@@ -31,7 +31,7 @@
 //!
 //! # Not modelled
 //!
-//! Reclaiming (`SCHED_FLAG_RECLAIM`, off by default), priority inheritance.
+//! Reclaiming (`SCHED_FLAG_RECLAIM`, off by default) and priority inheritance.
 
 pub mod admission;
 pub mod cbs;
@@ -110,14 +110,14 @@ struct DlRq {
 #[derive(Clone, Debug)]
 pub struct Deadline {
     rqs: Vec<DlRq>,
-    /// By thread.
+    /// Deadline state by thread.
     tasks: Vec<DlTask>,
     nodes: Nodes<DlEntityId>,
     admission: Admission,
     overload: Overload,
     /// Shortest and longest period, us.
     period_us: (u64, u64),
-    /// By CPU.
+    /// Fair servers by CPU.
     servers: Vec<FairServer>,
     /// The fair servers' budget, ns; `0`: there are none.
     server_runtime_ns: u64,
@@ -125,7 +125,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The initial state: no task of the class anywhere.
+    /// Creates the initial state: no task of the class anywhere.
     pub fn new(cpus: u32) -> Deadline {
         Deadline {
             rqs: alloc::vec![DlRq::default(); cpus as usize],
@@ -189,8 +189,8 @@ impl Deadline {
         Ok(())
     }
 
-    /// `pid` exits or changes to another class: its bandwidth is free again at the time at which it
-    /// would have used up its budget.
+    /// Handles a `pid` that exits or changes to another class. Its bandwidth is free again at the
+    /// time at which it would have used up its budget.
     pub fn leave(&mut self, platform: &mut Platform, pid: Pid) {
         let task = &mut self.tasks[pid.index()];
         let bw = task.server.bw;
@@ -232,7 +232,7 @@ impl Deadline {
         self.earliest_changed(cpu);
     }
 
-    /// The earliest deadline among the tasks runnable on `cpu`.
+    /// Returns the earliest deadline among the tasks runnable on `cpu`.
     fn earliest(&self, cpu: CpuId) -> Option<u64> {
         self.rqs[cpu.index()].tree.leftmost().map(|first| self.nodes.key(first))
     }
@@ -279,7 +279,7 @@ impl Deadline {
     }
 
     /// `start_dl_timer`: schedules the replenishment of `pid` for the beginning of its next period.
-    /// Returns `false` if that is already past.
+    /// Returns `false` if that time is already past.
     fn start_timer(&mut self, platform: &mut Platform, pid: Pid) -> bool {
         let at_ns = self.tasks[pid.index()].server.next_period();
         let ahead_ns = at_ns.wrapping_sub(platform.now_ns()) as i64;
@@ -291,7 +291,8 @@ impl Deadline {
         true
     }
 
-    /// A timer of the class has fired. `fair_waits` returns whether fair tasks are queued on a CPU.
+    /// Handles the expiry of a timer of the class. `fair_waits` returns whether fair tasks are
+    /// queued on a CPU.
     pub fn timer(
         &mut self,
         rqs: &mut Rqs,
@@ -318,7 +319,7 @@ impl Deadline {
         }
         server.replenish(now_ns);
         if !thread.on_rq {
-            // The task sleeps meanwhile.
+            // Until then the task sleeps.
             return;
         }
         let cpu = rqs.cpu_of(pid);
@@ -333,7 +334,7 @@ impl Deadline {
         self.push_if_overloaded(rqs, platform, cpu);
     }
 
-    /// The tunables with their values.
+    /// Returns the tunables with their values.
     pub fn tunables(&self) -> Vec<Tunable> {
         let tunable = |name: &'static str, value, help| Tunable {
             name: name.into(),
@@ -347,7 +348,7 @@ impl Deadline {
         ]
     }
 
-    /// A CPU is about to go offline.
+    /// Handles a CPU that is about to go offline.
     ///
     /// # Errors
     /// If the allocated bandwidth would no longer be available.
@@ -359,12 +360,12 @@ impl Deadline {
         }
     }
 
-    /// A CPU has come back online.
+    /// Handles a CPU that has come back online.
     pub fn cpu_online(&mut self) {
         self.admission.cpu_online(self.server_bw());
     }
 
-    /// Writes a tunable; its range has been checked. Tasks already admitted are not affected.
+    /// Writes a tunable. Its range has been checked. Tasks already admitted are not affected.
     pub fn set_tunable(&mut self, name: &str, value: i64) {
         if name == TUNABLES[0] {
             self.period_us.0 = value as u64;
@@ -373,7 +374,7 @@ impl Deadline {
         }
     }
 
-    /// The limit on the allocated bandwidth: runtime and period, us.
+    /// Returns the limit on the allocated bandwidth: runtime and period, us.
     pub fn limit_us(&self) -> (i64, u64) {
         self.admission.limit_us()
     }

@@ -2,10 +2,10 @@
 //!
 //! A CPU with more than one task of the class, at least one of which may move, is *overloaded*. It
 //! **pushes** the earliest waiting task to a CPU without deadline tasks, or to the CPU whose
-//! earliest deadline is the latest, if that is later than the task's. A CPU whose deadline task
-//! leaves **pulls** from the overloaded ones. There is no periodic balancing.
+//! earliest deadline is the latest, if that deadline is later than the task's. A CPU whose deadline
+//! task leaves **pulls** from the overloaded ones. There is no periodic balancing.
 //!
-//! The kernel keeps a heap of CPUs by earliest deadline; here a search finds the CPU.
+//! The kernel keeps a heap of CPUs by earliest deadline. Here a search finds the CPU.
 
 use super::cbs::before;
 use super::{Deadline, rules};
@@ -25,7 +25,7 @@ pub struct Overload {
 }
 
 impl Overload {
-    /// No CPU has tasks.
+    /// Creates the state in which no CPU has tasks.
     pub fn new(cpus: u32) -> Overload {
         let words = (cpus as usize).div_ceil(64);
         Overload { overloaded: alloc::vec![0; words], count: 0, busy: alloc::vec![0; words] }
@@ -49,7 +49,7 @@ fn set_bit(words: &mut [u64], cpu: CpuId, to: bool) {
 }
 
 impl Deadline {
-    /// The tasks of `cpu` have changed: updates whether it is overloaded and whether it has any.
+    /// Updates whether `cpu`, whose tasks have changed, is overloaded and whether it has any.
     pub(super) fn earliest_changed(&mut self, cpu: CpuId) {
         let rq = &self.rqs[cpu.index()];
         let overloaded = rq.nr_running > 1 && rq.nr_migratory > 0;
@@ -68,9 +68,9 @@ impl Deadline {
             && (rqs.thread(new).nr_cpus_allowed == 1 || self.find_later_cpu(rqs, new).is_none())
     }
 
-    /// `find_later_rq`: a CPU on which `pid` may run and that has no deadline tasks (its own CPU,
-    /// the executing one, any other), or else, among the CPUs whose earliest deadline is later than
-    /// that of `pid`, the one with the latest.
+    /// `find_later_rq`: returns a CPU on which `pid` may run and that has no deadline tasks (its
+    /// own CPU, the executing one, any other), or else, among the CPUs whose earliest deadline is
+    /// later than that of `pid`, the one with the latest.
     pub(super) fn find_later_cpu(&self, rqs: &Rqs, pid: Pid) -> Option<CpuId> {
         if rqs.thread(pid).nr_cpus_allowed == 1 {
             return None;
@@ -104,7 +104,7 @@ impl Deadline {
     }
 
     /// Selects the CPU on which `pid` wakes: its last CPU, unless a deadline task runs there that
-    /// does not give way to it. Returns the rule, too.
+    /// does not give way to it. Also returns the rule.
     pub(super) fn select_at_wakeup(&self, rqs: &Rqs, pid: Pid) -> (CpuId, Rule) {
         let cpu = rqs.cpu_of(pid);
         let curr = rqs.curr(cpu);
@@ -124,7 +124,7 @@ impl Deadline {
         }
     }
 
-    /// The earliest task of `cpu` that waits and may move (to `target`, if given).
+    /// Returns the earliest task of `cpu` that waits and may move (to `target`, if given).
     fn earliest_pushable(&self, rqs: &Rqs, cpu: CpuId, target: Option<CpuId>) -> Option<Pid> {
         let mut next = self.rqs[cpu.index()].tree.leftmost();
         while let Some(entity) = next {
@@ -159,7 +159,7 @@ impl Deadline {
         self.enqueue_task(rqs, platform, to, pid, Enqueue::Migrated);
     }
 
-    /// `push_dl_tasks`.
+    /// Implements `push_dl_tasks`.
     pub(super) fn push_if_overloaded(
         &mut self,
         rqs: &mut Rqs,

@@ -55,7 +55,7 @@ fn the_earliest_deadlines_have_the_cpus() {
     let mut running = [m.current[0], m.current[1]];
     running.sort_unstable();
     assert_eq!(running, [Some(tasks[2]), Some(tasks[4])]);
-    // When their 10 ms are over, those of 60 and 70 ms.
+    // When their 10 ms are over, the deadlines of 60 and 70 ms.
     m.run_until(12 * MS);
     let mut running = [m.current[0], m.current[1]];
     running.sort_unstable();
@@ -110,7 +110,7 @@ fn tasks_that_may_go_elsewhere_are_counted() {
 
 #[test]
 fn a_task_of_the_same_deadline_takes_the_cpu_only_of_one_that_may_go_elsewhere() {
-    // CPU 1 is free. The running task could move there; the new one, bound by hand, could not.
+    // CPU 1 is free. The running task could move there. The new one, bound by hand, could not.
     let mut m = machine(2);
     m.run_until(MS);
     let [a, b] = [0; 2].map(|_| start(&mut m, 50, Life::Hog));

@@ -87,7 +87,7 @@ impl Deadline {
             .term("fair_server_runtime_ns", server.runtime);
     }
 
-    /// The grounds of a pick.
+    /// Records the grounds of a pick.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_pick(&self, rqs: &Rqs, cpu: CpuId, evidence: &mut Evidence) {
@@ -111,8 +111,8 @@ impl Deadline {
         });
     }
 
-    /// The deadline of `pid`, that of the current task of `cpu`, and the earliest one there, as far
-    /// as they exist.
+    /// Records the deadline of `pid`, that of the current task of `cpu`, and the earliest one
+    /// there, where they exist.
     #[cold]
     #[inline(never)]
     fn account_of_deadlines(&self, rqs: &Rqs, cpu: CpuId, pid: Pid, evidence: &mut Evidence) {

@@ -1,12 +1,12 @@
 //! The fair server (6.12): a deadline reservation for the fair class, so that real-time tasks
 //! cannot starve it.
 //!
-//! Each CPU has one: 50 ms of each second by default. It is **deferred**: it does not compete at
-//! once. The time that the fair class runs anyway is charged to it, and when that reaches its
-//! budget a new period begins. Only if the fair class is kept waiting until the last moment at
-//! which the budget could still be delivered (the deadline less the remaining budget, the
-//! *zero-laxity* time), the server enters the tree as a deadline task. When it is picked, the fair
-//! class picks. It replaced real-time throttling.
+//! Each CPU has a server with 50 ms of each second by default. It is **deferred**: it does not
+//! compete at once. The time that the fair class runs anyway is charged to the server, and when
+//! that time reaches the budget a new period begins. Only if the fair class is kept waiting until
+//! the last moment at which the budget could still be delivered (the deadline less the remaining
+//! budget, the *zero-laxity* time), the server enters the tree as a deadline task. When the server
+//! is picked, the fair class picks. The server replaced real-time throttling.
 //!
 //! The kernel keeps its timer running as long as there are fair tasks. Here the timer is set only
 //! while a more urgent task has the CPU, which is when it can matter.
@@ -22,7 +22,7 @@ pub const TUNABLES: [&str; 2] = ["fair_server_runtime_ns", "fair_server_period_n
 /// State of a fair server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum State {
-    /// No fair task is kept waiting, as far as the server knows.
+    /// As the server sees it, no fair task is kept waiting.
     #[default]
     Idle,
     /// Its timer is set for the zero-laxity time.
@@ -66,7 +66,7 @@ impl Deadline {
         Ok(())
     }
 
-    /// The bandwidth that each CPU's server takes.
+    /// Returns the bandwidth that each CPU's server takes.
     pub(super) fn server_bw(&self) -> u64 {
         to_ratio(self.server_period_ns, self.server_runtime_ns)
     }
@@ -84,7 +84,7 @@ impl Deadline {
         self.has_fair_server() && self.servers[cpu.index()].state == State::Competing
     }
 
-    /// Latest time at which `cpu` must serve the fair class.
+    /// Returns the latest time at which `cpu` must serve the fair class.
     fn zero_laxity_ns(&self, rqs: &Rqs, cpu: CpuId) -> u64 {
         let server = &self.tasks[rqs.idle_thread(cpu).index()].server;
         server.deadline.wrapping_sub(server.runtime.max(0) as u64)
@@ -95,7 +95,7 @@ impl Deadline {
         platform.arm_timer(key, TimerPhase::BeforeWakeups, at_ns);
     }
 
-    /// The fair class has run for `exec_ns` on `cpu` in total.
+    /// Charges the server: the fair class has run for `exec_ns` on `cpu` in total.
     pub fn fair_server_charge(
         &mut self,
         rqs: &mut Rqs,
@@ -124,8 +124,8 @@ impl Deadline {
         }
     }
 
-    /// A more urgent task has `cpu`, and fair tasks wait: limits the time for which they may be
-    /// kept waiting.
+    /// Limits the time for which waiting fair tasks may be kept waiting by a more urgent task that
+    /// has `cpu`.
     pub fn fair_server_defer(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
         if self.servers[cpu.index()].state != State::Idle {
             return;
@@ -138,7 +138,7 @@ impl Deadline {
         self.server_timer_at(rqs, platform, cpu, self.zero_laxity_ns(rqs, cpu));
     }
 
-    /// The server's timer has fired.
+    /// Handles the expiry of the server's timer.
     pub(super) fn fair_server_timer(
         &mut self,
         rqs: &mut Rqs,
@@ -154,7 +154,7 @@ impl Deadline {
                 if !fair_waits || rqs.thread(rqs.curr(cpu)).class < ClassId::Rt {
                     self.servers[cpu.index()].state = State::Idle;
                 } else if before(now_ns, at_ns) {
-                    // Time was charged to it meanwhile.
+                    // In the meantime, time was charged to it.
                     self.server_timer_at(rqs, platform, cpu, at_ns);
                 } else {
                     self.servers[cpu.index()].state = State::Competing;
@@ -174,7 +174,7 @@ impl Deadline {
         }
     }
 
-    /// The server of `cpu` was picked, but the fair class has no task.
+    /// Stops the server of `cpu`, which was picked although the fair class has no task.
     pub fn fair_server_stop(&mut self, rqs: &Rqs, cpu: CpuId) {
         self.server_leaves_tree(rqs, cpu);
         self.servers[cpu.index()].state = State::Idle;
@@ -198,7 +198,7 @@ impl Deadline {
         self.earliest_changed(cpu);
     }
 
-    /// The tunables with their values.
+    /// Returns the tunables with their values.
     pub fn fair_server_tunables(&self) -> [Tunable; 2] {
         [
             Tunable {

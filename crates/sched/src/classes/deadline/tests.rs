@@ -149,7 +149,7 @@ fn a_period_of_the_fair_server_begins_when_somebody_begins_to_wait() {
     assert_eq!(m.current, [Some(fair)]);
 }
 
-/// 8 ms of 10 from 1 ms on; at 3 ms the task sleeps and is killed. The 6 ms that are left until 11
+/// 8 ms of 10 from 1 ms on. At 3 ms the task sleeps and is killed. The 6 ms that are left until 11
 /// ms are worth 7.5: its bandwidth is free again at 3.5 ms.
 #[test]
 fn who_is_killed_gives_its_bandwidth_back_at_zero_lag() {

@@ -15,8 +15,8 @@ pub enum Walk {
 }
 
 impl Domains {
-    /// `sched_balance_self`: the idlest CPU of `allowed` for a task on `cpu`, from the largest
-    /// domain down to the smallest.
+    /// `sched_balance_self`: returns the idlest CPU of `allowed` for a task on `cpu`, from the
+    /// largest domain down to the smallest.
     pub fn idlest(&self, cpu: CpuId, walk: Walk, allowed: &CpuSet) -> CpuId {
         let takes_part = |&level: &usize| {
             let params = &self.tree.level(level).params;
@@ -39,8 +39,8 @@ impl Domains {
         cpu
     }
 
-    /// `find_idlest_group`: the number of the group with the least load for its power, if the local
-    /// group has enough more load that the move is worthwhile.
+    /// `find_idlest_group`: returns the number of the group with the least load for its power, if
+    /// the local group has enough more load that the move is worthwhile.
     fn find_idlest_group(&self, cpu: CpuId, level: usize, allowed: &CpuSet) -> Option<usize> {
         let domain = self.tree.level(level);
         let (span, own) = (domain.span(cpu), domain.group_of(cpu));
@@ -75,16 +75,18 @@ impl Domains {
         least.filter(|&(load, _)| 100 * own_load >= imbalance * load).map(|(_, group)| group)
     }
 
-    /// `find_idlest_cpu`: the allowed CPU with the least load; `this` among equals, else the first.
+    /// `find_idlest_cpu`: returns the allowed CPU with the least load; `this` among equals, else
+    /// the first.
     fn find_idlest_cpu(&self, cpus: &[CpuId], this: CpuId, allowed: &CpuSet) -> Option<CpuId> {
         let allowed = cpus.iter().copied().filter(|&cpu| allowed.contains(cpu));
         allowed.min_by_key(|&cpu| (self.load(cpu).raw_weighted_load, cpu != this))
     }
 }
 
-/// `wake_idle`: the CPU on which a task wakes for which `cpu` was chosen. If exactly one task is
-/// there, an idle thread of the same core is better (in 2.6.24 also an idle CPU of the same cache);
-/// the lowest-numbered, if there are several. `may_run_on` returns whether the task may use a CPU.
+/// `wake_idle`: returns the CPU on which a task wakes for which `cpu` was chosen. If exactly one
+/// task is there, an idle thread of the same core is better (in 2.6.24 also an idle CPU of the same
+/// cache); the lowest-numbered, if there are several. `may_run_on` returns whether the task may use
+/// a CPU.
 pub fn wake_idle<Q: Balanced>(
     queues: &mut Q,
     cpu: CpuId,
@@ -115,8 +117,8 @@ mod tests {
     use schedlab_core::Topology;
     use schedlab_core::topology::Place;
 
-    /// Two nodes of two cores of two threads each that share a cache, with a task of weight 128 for
-    /// each occurrence of a CPU in `tasks`.
+    /// Returns two nodes of two cores of two threads each that share a cache, with a task of weight
+    /// 128 for each occurrence of a CPU in `tasks`.
     fn machine(tasks: &[u32]) -> Fake {
         let place =
             |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
@@ -130,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_fork_chooses_a_node_and_an_exec_any_cpu() {
-        // The local core is full; the other core of the node is idle, and so is the other node.
+        // The local core is full. The other core of the node is idle, and so is the other node.
         let fake = machine(&[0, 1]);
         assert_eq!(idlest(&fake, 0, Walk::Fork), 4);
         // Between groups without load it goes to the other one, at each level.

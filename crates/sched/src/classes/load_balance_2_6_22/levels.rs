@@ -13,8 +13,8 @@ use crate::classes::domains::{DomainParams, Domains as Tree};
 use schedlab_core::topology::LevelKind;
 use schedlab_core::{CpuId, Topology};
 
-/// The parameters of a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and `SD_NODE_INIT` of
-/// x86-64).
+/// Returns the parameters of a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`, and
+/// `SD_NODE_INIT` of x86-64).
 pub(super) fn params(version: Version, kind: LevelKind, cpus: u32) -> DomainParams {
     let params = params_2_6_22(kind, cpus);
     match (version, kind) {
@@ -96,8 +96,8 @@ const fn params_2_6_22(kind: LevelKind, cpus: u32) -> DomainParams {
     }
 }
 
-/// `balance_interval` of a new domain, ms: shorter than that of a domain of nodes ever becomes
-/// later.
+/// Returns `balance_interval` of a new domain, ms. In a domain of nodes it never becomes as short
+/// again.
 pub(super) const fn first_interval_ms(kind: LevelKind) -> u32 {
     match kind {
         LevelKind::AllNodes => 64,
@@ -105,7 +105,7 @@ pub(super) const fn first_interval_ms(kind: LevelKind) -> u32 {
     }
 }
 
-/// The domains of `topology`.
+/// Returns the domains of `topology`.
 pub(super) fn build(version: Version, topology: &Topology) -> Tree {
     let params = |kind| params(version, kind, topology.cpus());
     Tree::by_flags(topology.cpus(), &domain_levels_2_6::levels(topology), true, params)
@@ -126,7 +126,7 @@ struct Group {
 }
 
 impl Domains {
-    /// The power of the group of this level whose first CPU is `first`.
+    /// Returns the power of the group of this level whose first CPU is `first`.
     pub(super) fn power(&self, level: usize, first: CpuId) -> u64 {
         let Some(below) = self.tree.child(first, level) else {
             return self.scale;
@@ -160,7 +160,7 @@ impl Domains {
         group
     }
 
-    /// `find_busiest_group`, `find_busiest_queue` over groups of several CPUs.
+    /// Implements `find_busiest_group` and `find_busiest_queue` over groups of several CPUs.
     pub(super) fn find_busiest_of_groups(
         &self,
         this: CpuId,
@@ -203,8 +203,8 @@ impl Domains {
         queue.map(|cpu| Busiest { cpu, imbalance })
     }
 
-    /// The weight that should move from the busiest group to the local one. `None`: they are
-    /// balanced.
+    /// Returns the weight that should move from the busiest group to the local one. `None`: they
+    /// are balanced.
     fn imbalance(&self, own: &Group, busiest: &Group, average: u64, pct: u64) -> Option<u64> {
         let (max, mine) = (busiest.avg_load, own.avg_load);
         let mut per_task = busiest.weighted / busiest.nr_running;
@@ -222,7 +222,7 @@ impl Domains {
                 return Some(imbalance);
             }
         }
-        // Less than a task. Moving one may help nevertheless.
+        // Less than a task. Moving a task may still help.
         let own_per_task = own.weighted.checked_div(own.nr_running).unwrap_or(self.scale);
         let factor = if own.nr_running > 0 && per_task > own_per_task { 1 } else { 2 };
         let fuzz = match self.version {
@@ -249,8 +249,8 @@ mod tests {
     use super::*;
     use schedlab_core::topology::Place;
 
-    /// Two nodes of one package of two cores of two threads each, with a task of weight 128 for
-    /// each occurrence of a CPU in `tasks`.
+    /// Returns two nodes of one package of two cores of two threads each, with a task of weight 128
+    /// for each occurrence of a CPU in `tasks`.
     fn machine(tasks: &[u32]) -> Domains {
         let place =
             |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };

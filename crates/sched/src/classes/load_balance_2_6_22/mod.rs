@@ -11,11 +11,11 @@
 //! most that weight. When repeated attempts move nothing, the busiest CPU's **migration thread** is
 //! woken to push a task that never waits: the running one.
 //!
-//! A hardware thread of a core whose other thread is busy is worth less than an idle CPU. It does
-//! not look beyond the core when it goes idle, and at its tick it balances domains larger than the
-//! core as rarely as a busy CPU does (**the busy sibling**).
+//! A hardware thread of a core whose other thread is busy is worth less than an idle CPU. Such a
+//! thread does not look beyond the core when it goes idle, and at its tick it balances domains
+//! larger than the core as rarely as a busy CPU does (**the busy sibling**).
 //!
-//! A fork chooses a node and, in another node, the CPU of the least load; an exec chooses among all
+//! A fork chooses a node and, in another node, the CPU of the least load. An exec chooses among all
 //! CPUs (`idlest.rs`).
 //!
 //! # Scope
@@ -27,9 +27,10 @@
 //!
 //! # Cost
 //!
-//! The kernel's search reads every CPU's load: O(CPUs). This one gives the same answer from the sum
-//! of all loads, which is kept up to date, and a set of the CPUs with at least two runnable tasks,
-//! which alone have any to give: O(CPUs / 64 + overloaded CPUs).
+//! The kernel's search reads every CPU's load: O(CPUs). The search here gives the same answer from
+//! two sources: the sum of all loads, which is kept up to date, and a set of the CPUs with at least
+//! two runnable tasks, which are the only ones with tasks to give. Its cost: O(CPUs / 64 +
+//! overloaded CPUs).
 
 mod audit;
 mod idlest;
@@ -50,13 +51,13 @@ use schedlab_core::{CpuBits, CpuId, Platform, Rule, Topology};
 pub enum Version {
     /// 2.6.22.
     V2_6_22,
-    /// 2.6.24, whose loads are those of CFS: groups whose CPUs differ much count as overloaded, any
+    /// 2.6.24, which has the loads of CFS: groups whose CPUs differ widely count as overloaded, any
     /// number of tasks may move at a time, and a CPU is busy if anything is queued there.
     V2_6_24,
 }
 
 impl Version {
-    /// `SCHED_LOAD_SCALE`: the weight of one ordinary task, and the power of one CPU.
+    /// `SCHED_LOAD_SCALE`: returns the weight of one ordinary task, and the power of one CPU.
     const fn load_scale(self) -> u64 {
         match self {
             Version::V2_6_22 => 128,
@@ -85,7 +86,7 @@ pub enum Idle {
 }
 
 impl Idle {
-    /// The index into `cpu_load`.
+    /// Returns the index into `cpu_load`.
     const fn average(self) -> usize {
         match self {
             Idle::Idle => 0,
@@ -97,7 +98,7 @@ impl Idle {
 /// The load of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuLoad {
-    /// Sum of the weights of its runnable tasks, including the running one.
+    /// Returns the sum of the weights of its runnable tasks, including the running one.
     raw_weighted_load: u64,
     /// Averages of it over about 1, 2 and 4 ticks.
     cpu_load: [u64; 3],
@@ -106,31 +107,31 @@ pub struct CpuLoad {
 }
 
 impl CpuLoad {
-    /// Sum of the weights of its runnable tasks, including the running one.
+    /// Returns the sum of the weights of its runnable tasks, including the running one.
     #[inline]
     pub fn raw_weighted_load(&self) -> u64 {
         self.raw_weighted_load
     }
 
-    /// Number of its runnable tasks, including the running one.
+    /// Returns the number of its runnable tasks, including the running one.
     #[inline]
     pub fn nr_running(&self) -> u32 {
         self.nr_running
     }
 
-    /// The load of a CPU from which tasks would move: a low estimate.
+    /// Returns the load of a CPU from which tasks would move: a low estimate.
     #[inline]
     fn source_load(&self, average: usize) -> u64 {
         self.cpu_load[average].min(self.raw_weighted_load)
     }
 
-    /// The load of a CPU to which tasks would move: a high estimate.
+    /// Returns the load of a CPU to which tasks would move: a high estimate.
     #[inline]
     fn target_load(&self, average: usize) -> u64 {
         self.cpu_load[average].max(self.raw_weighted_load)
     }
 
-    /// The mean weight of its tasks; `scale` if it has none.
+    /// Returns the mean weight of its tasks; `scale` if it has none.
     #[inline]
     fn per_task(&self, scale: u64) -> u64 {
         if self.nr_running > 0 {
@@ -212,7 +213,7 @@ pub struct Domains {
 
 /// A scheduler whose CPUs are balanced in this way.
 pub trait Balanced {
-    /// Its loads and domains.
+    /// Returns its loads and domains.
     fn domains(&mut self) -> &mut Domains;
 
     /// Brings the loads up to date, where they are not updated incrementally.
@@ -242,12 +243,12 @@ pub trait Balanced {
 }
 
 impl Domains {
-    /// The domains of `topology`, all of whose CPUs are idle.
+    /// Creates the domains of `topology`, all of whose CPUs are idle.
     pub fn new(topology: &Topology, hz: u32) -> Domains {
         Domains::of(Version::V2_6_22, topology, hz)
     }
 
-    /// Like `new`, for a given version.
+    /// Does the same as `new`, for a given version.
     pub fn of(version: Version, topology: &Topology, hz: u32) -> Domains {
         let cpus = topology.cpus() as usize;
         let tree = levels::build(version, topology);
@@ -272,21 +273,21 @@ impl Domains {
         domains
     }
 
-    /// A CPU has gone offline: the domains are rebuilt over the remaining CPUs.
+    /// Rebuilds the domains over the remaining CPUs after a CPU has gone offline.
     pub fn cpu_offline(&mut self, platform: &Platform, cpu: CpuId) {
         self.online -= 1;
         self.cpus[cpu.index()].is_offline = true;
         self.rebuild(platform.jiffies());
     }
 
-    /// A CPU has come back online.
+    /// Rebuilds the domains after a CPU has come back online.
     pub fn cpu_online(&mut self, platform: &Platform, cpu: CpuId) {
         self.online += 1;
         self.cpus[cpu.index()].is_offline = false;
         self.rebuild(platform.jiffies());
     }
 
-    /// CPUs have gone offline or come back.
+    /// Rebuilds the domains after CPUs have gone offline or come back.
     pub fn set_online(&mut self, jiffies: u64, is_online: impl Fn(CpuId) -> bool) {
         for (cpu, state) in (0..).map(CpuId).zip(&mut self.cpus) {
             state.is_offline = !is_online(cpu);
@@ -294,7 +295,7 @@ impl Domains {
         self.rebuild(jiffies);
     }
 
-    /// The domains, without the state of individual CPUs.
+    /// Returns the domains, without the state of individual CPUs.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
@@ -319,7 +320,7 @@ impl Domains {
         &self.tree.level(self.level).params
     }
 
-    /// The load of `cpu`.
+    /// Returns the load of `cpu`.
     #[inline]
     pub fn load(&self, cpu: CpuId) -> &CpuLoad {
         &self.loads[cpu.index()]
@@ -338,7 +339,7 @@ impl Domains {
         }
     }
 
-    /// A task of this weight becomes runnable on `cpu`.
+    /// Counts a task of this weight that becomes runnable on `cpu`.
     #[inline]
     pub fn inc_nr_running(&mut self, cpu: CpuId, weight: u64) {
         self.change(cpu, |load| {
@@ -350,7 +351,7 @@ impl Domains {
         }
     }
 
-    /// A task of this weight is no longer runnable on `cpu`.
+    /// Stops counting a task of this weight that is no longer runnable on `cpu`.
     #[inline]
     pub fn dec_nr_running(&mut self, cpu: CpuId, weight: u64) {
         self.change(cpu, |load| {
@@ -362,7 +363,7 @@ impl Domains {
         }
     }
 
-    /// A runnable task of `cpu` has changed its weight.
+    /// Records that a runnable task of `cpu` has changed its weight.
     #[inline]
     pub fn reweigh(&mut self, cpu: CpuId, old: u64, new: u64) {
         self.change(cpu, |load| load.raw_weighted_load = load.raw_weighted_load - old + new);
@@ -379,8 +380,9 @@ impl Domains {
         }
     }
 
-    /// `update_cpu_load`, at each tick of `cpu`: the averages follow the load, the higher their
-    /// index the more slowly. Rising averages are rounded up, so that they reach the load.
+    /// `update_cpu_load`, at each tick of `cpu`: makes the averages follow the load. The higher
+    /// their index, the more slowly they follow. Rising averages are rounded up, so that they reach
+    /// the load.
     #[inline]
     pub fn update_cpu_load(&mut self, cpu: CpuId) {
         let load = &self.loads[cpu.index()];
@@ -399,12 +401,12 @@ impl Domains {
         });
     }
 
-    /// The overloaded CPUs of a range, ascending.
+    /// Returns the overloaded CPUs of a range, ascending.
     fn overloaded(&self, range: Range<u32>) -> impl Iterator<Item = CpuId> + '_ {
         self.overloaded.range(range)
     }
 
-    /// Whether `cpu` has failed to balance so often that it also takes cache-hot tasks.
+    /// Whether `cpu` has failed to balance often enough to also take cache-hot tasks.
     #[inline]
     pub fn takes_cache_hot(&self, cpu: CpuId) -> bool {
         let domain = &self.domains[cpu.index() * self.tree.levels() + self.level];
@@ -428,9 +430,9 @@ impl Domains {
         smallest.is_some_and(|level| level.params.wake_affine)
     }
 
-    /// Affine wakeups: the rule by which a task of this weight that last ran on `prev` wakes
-    /// instead on `this` CPU, its waker's. `None`: it does not. `leaving` is the weight of the
-    /// waker if it promises to sleep at once.
+    /// Returns the rule of affine wakeups by which a task of this weight that last ran on `prev`
+    /// wakes instead on `this` CPU, its waker's. `None`: it does not. `leaving` is the weight of
+    /// the waker if it promises to sleep at once.
     pub fn wakes_here(&self, this: CpuId, prev: CpuId, weight: u64, leaving: u64) -> Option<Rule> {
         let has_both = |&level: &usize| self.tree.level(level).share(this, prev);
         let level = self.tree.of(this).find(has_both)?;
@@ -458,8 +460,8 @@ impl Domains {
         (100 * (this_load + weight) <= imbalance_pct * load).then_some(rules::WAKE_AFFINE)
     }
 
-    /// `find_busiest_group`: the busiest CPU as seen by `this`, and the imbalance. `None`: the
-    /// domain is balanced.
+    /// `find_busiest_group`: returns the busiest CPU as seen by `this`, and the imbalance. `None`:
+    /// the domain is balanced.
     fn find_busiest(&self, this: CpuId, idle: Idle) -> Option<Busiest> {
         if !self.is_flat {
             return self.find_busiest_of_groups(this, self.level, idle);
@@ -503,9 +505,9 @@ impl Domains {
         None
     }
 
-    /// The imbalance is less than a task. Returns whether both CPUs together would do more work if
-    /// an average task moved nevertheless: a CPU with less than one task's weight is idle part of
-    /// the time.
+    /// Returns whether both CPUs together would do more work if an average task moved although the
+    /// imbalance is less than a task: a CPU with less than one task's weight is idle part of the
+    /// time.
     fn one_task_helps(&self, this: CpuId, this_load: u64, max_load: u64, per_task: u64) -> bool {
         let own = self.load(this);
         let own_per_task = own.per_task(self.scale);
@@ -540,20 +542,20 @@ impl Domains {
         });
     }
 
-    /// For tests: the busiest CPU as seen by the idle CPU `this`, and the imbalance.
+    /// For tests: returns the busiest CPU as seen by the idle CPU `this`, and the imbalance.
     #[cfg(test)]
     pub(crate) fn busiest_for_test(&self, this: CpuId) -> Option<(u32, u64)> {
         let found = self.find_busiest(this, Idle::Idle)?;
         Some((found.cpu.0, found.imbalance))
     }
 
-    /// For tests: the interval, ms.
+    /// For tests: returns the interval, ms.
     #[cfg(test)]
     pub(crate) fn balance_interval(&self, cpu: CpuId) -> u32 {
         self.domains[cpu.index() * self.tree.levels()].balance_interval
     }
 
-    /// For tests: `to` has failed so often that it requests a push from `busiest`.
+    /// For tests: makes `to` fail often enough to request a push from `busiest`.
     #[cfg(test)]
     pub(crate) fn ask_push_for_test(&mut self, busiest: CpuId, to: CpuId) {
         self.domain(to).nr_balance_failed = self.params().cache_nice_tries + 1;
@@ -571,12 +573,12 @@ impl Domains {
         }
     }
 
-    /// The CPU's copy of the domain that is being balanced.
+    /// Returns the CPU's copy of the domain that is being balanced.
     fn domain(&mut self, cpu: CpuId) -> &mut Domain {
         &mut self.domains[cpu.index() * self.tree.levels() + self.level]
     }
 
-    /// `balance_interval` times `factor` in jiffies, rounded up.
+    /// Returns `balance_interval` times `factor` in jiffies, rounded up.
     fn interval(&mut self, cpu: CpuId, factor: u64) -> u64 {
         (u64::from(self.domain(cpu).balance_interval) * factor * self.hz).div_ceil(1000)
     }
@@ -717,8 +719,8 @@ fn load_balance(
     busy_sibling
 }
 
-/// There is an imbalance, but nothing moved. After the fourth successive failure the running task
-/// is pushed.
+/// Handles an imbalance in which nothing moved. After the fourth successive failure the running
+/// task is pushed.
 fn attempt_failed(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId, busiest: CpuId) {
     let domains = queues.domains();
     let DomainParams { cache_nice_tries, min_interval_ms, max_interval_ms, .. } = *domains.params();
@@ -746,8 +748,8 @@ fn attempt_failed(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuI
     }
 }
 
-/// `idle_balance`: `cpu`, about to idle, pulls what it can from the smallest domain that has
-/// anything. Returns whether it received a task.
+/// `idle_balance`: lets `cpu`, which is about to idle, pull what it can from the smallest domain
+/// that has anything. Returns whether `cpu` received a task.
 pub fn newly_idle_balance(queues: &mut impl Balanced, platform: &mut Platform, cpu: CpuId) -> bool {
     let jiffies = platform.jiffies();
     if queues.domains().loads.len() == 1 {
@@ -846,7 +848,7 @@ pub(super) mod tests {
     }
 
     impl Fake {
-        /// A long-lasting load with a task for each occurrence of a CPU in `tasks`.
+        /// Creates a long-lasting load with a task for each occurrence of a CPU in `tasks`.
         pub fn new(mut domains: Domains, tasks: &[u32]) -> Fake {
             for &cpu in tasks {
                 domains.inc_nr_running(CpuId(cpu), 128);
@@ -859,7 +861,7 @@ pub(super) mod tests {
             Fake { domains, leaving: Vec::new() }
         }
 
-        /// Cores of two threads, two cores in each node.
+        /// Returns cores of two threads, two cores in each node.
         fn of_cores(tasks: &[u32]) -> Fake {
             let place =
                 |cpu: u32| Place { core: cpu / 2, cache: cpu / 4, package: cpu / 4, node: cpu / 4 };
@@ -937,7 +939,8 @@ pub(super) mod tests {
         assert_eq!(next(&[0]), 77, "it still has the task that is leaving");
     }
 
-    /// CPUs with the given (weight of each task, number of tasks), and settled averages.
+    /// Returns domains whose CPUs have the given (weight of each task, number of tasks), and
+    /// settled averages.
     fn domains(cpus: &[(u64, u32)]) -> Domains {
         let mut domains = Domains::new(&Topology::flat(cpus.len() as u32), 1000);
         for (number, &(weight, tasks)) in cpus.iter().enumerate() {
@@ -951,7 +954,7 @@ pub(super) mod tests {
         domains
     }
 
-    /// The numbers of the overloaded CPUs in a range.
+    /// Returns the numbers of the overloaded CPUs in a range.
     fn overloaded(domains: &Domains, range: Range<u32>) -> Vec<u32> {
         domains.overloaded(range).map(|cpu| cpu.0).collect()
     }
@@ -998,7 +1001,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_quarter_more_is_not_worth_it() {
-        // 400 here, 500 or 505 there; the third CPU pulls the average above 400. Tasks are light,
+        // 400 here, 500 or 505 there. The third CPU pulls the average above 400. Tasks are light,
         // so moving one would help.
         for (tasks, worth) in [(100, false), (101, true)] {
             let mut domains = domains(&[(400, 1), (5, tasks), (480, 1)]);

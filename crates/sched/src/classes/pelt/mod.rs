@@ -5,9 +5,9 @@
 //!
 //! Time is divided into periods of 1024 us (a us here is 1024 ns, so that shifts replace
 //! divisions). Activity in a period that is n periods old counts with y^n, where y^32 = 1/2: half
-//! is forgotten after 32 ms, and almost all after a third of a second. The sum over all periods of
-//! "us of activity" times y^n is a number between 0 and [`LOAD_AVG_MAX`] = 47742. A single
-//! multiplication brings it up to date, however long ago the last update was:
+//! of it is forgotten after 32 ms, and almost all after a third of a second. The sum over all
+//! periods of "us of activity" times y^n is a number between 0 and [`LOAD_AVG_MAX`] = 47742. A
+//! single multiplication brings it up to date, however long ago the last update was:
 //!
 //! ```text
 //!          oldest          whole periods           newest
@@ -57,7 +57,7 @@ struct Decay {
 }
 
 impl Decay {
-    /// The decay over `periods` periods.
+    /// Returns the decay over `periods` periods.
     #[inline]
     fn of(periods: u64) -> Decay {
         if periods > 63 * 32 {
@@ -101,7 +101,7 @@ pub struct Average {
 }
 
 impl Average {
-    /// The value of a full sum now.
+    /// Returns the value of a full sum now.
     #[inline]
     pub fn divider(&self) -> u64 {
         PELT_MIN_DIVIDER + u64::from(self.period_contrib)
@@ -164,8 +164,8 @@ impl Average {
         self.util_avg = u64::from(self.util_sum) / divider;
     }
 
-    /// [`accumulate`](Average::accumulate), then [`renew`](Average::renew) if a period has ended.
-    /// Returns whether one has.
+    /// Calls [`accumulate`](Average::accumulate), then [`renew`](Average::renew) if a period has
+    /// ended. Returns whether one has ended.
     pub fn update(
         &mut self,
         now_ns: u64,

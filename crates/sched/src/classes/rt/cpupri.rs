@@ -1,5 +1,5 @@
-//! `cpupri`: the priority level of each CPU, with which a pushed task finds a CPU that runs
-//! something less urgent (2.6.27).
+//! `cpupri`: the priority level of each CPU, by which a CPU that runs something less urgent is
+//! found for a pushed task (2.6.27).
 //!
 //! Levels: 1 = no real-time task queued, 101 - prio for the best queued one (2..=101). Each level
 //! has a set of the CPUs at that level.
@@ -14,7 +14,7 @@ const LEVELS: usize = 102;
 /// The levels of all CPUs.
 #[derive(Clone, Debug)]
 pub struct CpuPri {
-    /// By CPU.
+    /// Level by CPU.
     level_of: Vec<u8>,
     /// Sets of CPUs, by level, `words` words each.
     sets: Vec<u64>,
@@ -28,7 +28,7 @@ pub struct CpuPri {
 const NORMAL: u8 = 1;
 
 impl CpuPri {
-    /// All CPUs at the level "normal".
+    /// Creates the state in which all CPUs are at the level "normal".
     pub fn new(cpus: u32) -> CpuPri {
         let words = (cpus as usize).div_ceil(64);
         let mut all = CpuPri {
@@ -51,7 +51,7 @@ impl CpuPri {
         self.level_of[cpu.index()] = level;
     }
 
-    /// `cpupri_set`: the best queued priority of `cpu` is now `prio` (100: none).
+    /// `cpupri_set`: records that the best queued priority of `cpu` is now `prio` (100: none).
     pub fn set(&mut self, cpu: CpuId, prio: u8) {
         let level = 101 - prio;
         let old = self.level_of[cpu.index()];
@@ -66,7 +66,7 @@ impl CpuPri {
         self.join(cpu, level);
     }
 
-    /// `cpupri_find`: the lowest level below that of `pid` with a CPU on which it may run.
+    /// `cpupri_find`: returns the lowest level below that of `pid` with a CPU on which it may run.
     pub fn find(&self, rqs: &Rqs, pid: Pid) -> Option<LowestMask> {
         let own = 101 - rqs.thread(pid).prio as u32;
         let mut below = self.occupied & ((1 << own) - 1);
@@ -86,7 +86,7 @@ impl CpuPri {
         self.level_of[cpu.index()] as usize == mask.level && rqs.is_allowed(pid, cpu)
     }
 
-    /// The lowest CPU of the mask that `also` accepts.
+    /// Returns the lowest CPU of the mask that `also` accepts.
     pub fn first(
         &self,
         rqs: &Rqs,

@@ -2,12 +2,12 @@
 //!
 //! # The algorithm
 //!
-//! Each CPU has a list for every priority; the head of the most urgent list runs. A `SCHED_FIFO`
-//! task runs until it blocks, yields or is preempted by a more urgent one; a preempted task stays
+//! Each CPU has a list for every priority. The head of the most urgent list runs. A `SCHED_FIFO`
+//! task runs until it blocks, yields or is preempted by a more urgent one. A preempted task stays
 //! at the head of its list. `SCHED_RR` tasks of one priority take turns of 100 ms. The running task
 //! stays in its list.
 //!
-//! **Throttling** (2.6.25). Real-time tasks of a CPU get at most 0.95 s of each second; then they
+//! **Throttling** (2.6.25). Real-time tasks of a CPU get at most 0.95 s of each second. Then they
 //! become invisible to the pick until the period timer has paid the excess back. Before a CPU is
 //! throttled it **borrows** runtime that other CPUs have not used.
 //!
@@ -49,6 +49,10 @@ pub use throttle::TUNABLES;
 
 /// The period timer. The fair and deadline classes use other keys.
 pub const PERIOD_TIMER: TimerKey = TimerKey(0);
+
+/// Hidden setting of a golden schedule: its harness did not charge a tick to a task that had
+/// blocked in the same nanosecond. The kernels do, if a tick falls there.
+pub const TICKS_SPARE_BLOCKED: &str = "rt_ticks_spare_blocked";
 
 /// Differences of a release's real-time class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,7 +122,7 @@ struct RtRq {
     overloaded: bool,
     /// Whether it is offline: it does not borrow or lend, and is not limited.
     offline: bool,
-    /// Whether it has used up its runtime; its tasks are invisible to the pick.
+    /// Whether it has used up its runtime. Its tasks are invisible to the pick.
     throttled: bool,
     /// Time used in this period, ns.
     rt_time: u64,
@@ -144,10 +148,12 @@ pub struct RealTime {
     bandwidth: Bandwidth,
     /// `DEF_TIMESLICE`, ticks.
     def_timeslice: u32,
+    /// [`TICKS_SPARE_BLOCKED`].
+    pub ticks_spare_blocked: bool,
 }
 
 impl RealTime {
-    /// The initial state: no real-time task anywhere except the sleeping migration threads.
+    /// Creates the initial state: no real-time task anywhere except the sleeping migration threads.
     pub fn new(version: RtVersion, cpus: u32, hz: u32) -> RealTime {
         let bandwidth = Bandwidth::default();
         let rq = RtRq {
@@ -175,10 +181,11 @@ impl RealTime {
             overloaded_count: 0,
             bandwidth,
             def_timeslice: (100 * hz / 1000).max(1),
+            ticks_spare_blocked: false,
         }
     }
 
-    /// Makes room for `pid`. A child inherits what remains of its parent's timeslice; a task from
+    /// Makes room for `pid`. A child inherits what remains of its parent's timeslice. A task from
     /// outside has a full one.
     pub fn thread_born(&mut self, rqs: &Rqs, _platform: &mut Platform, pid: Pid, parent: Parent) {
         if self.tasks.len() <= pid.index() {
@@ -193,13 +200,14 @@ impl RealTime {
         self.tasks[pid.index()] = RtTask { time_slice: time_slice.max(1), ..RtTask::default() };
     }
 
-    /// The tasks on the queue of `cpu`, including the running one, in the order of 2.6.24's
+    /// Returns the tasks on the queue of `cpu`, including the running one, in the order of 2.6.24's
     /// balancing: the most urgent priority first, each list from its tail.
     pub fn from_tails(&self, cpu: CpuId) -> impl Iterator<Item = Pid> + '_ {
         self.rqs[cpu.index()].queue.iter_from_tails(&self.links)
     }
 
-    /// `enqueue_task`, a class hook; public so that balancing can wake migration threads.
+    /// Implements `enqueue_task`, a class hook. It is public so that balancing can wake migration
+    /// threads.
     pub fn enqueue_task(
         &mut self,
         rqs: &mut Rqs,
@@ -287,8 +295,8 @@ impl RealTime {
         self.account_bandwidth(rqs, platform, cpu, delta);
     }
 
-    /// `pick_next_task_rt`, if real-time tasks are queued: the head of the most urgent list, unless
-    /// the CPU is throttled.
+    /// `pick_next_task_rt`, if real-time tasks are queued: returns the head of the most urgent
+    /// list, unless the CPU is throttled.
     fn pick_next_task_rt(
         &mut self,
         rqs: &mut Rqs,

@@ -41,7 +41,7 @@ pub struct RtPrioArray {
 }
 
 impl RtPrioArray {
-    /// Empty lists.
+    /// Creates empty lists.
     pub fn new() -> RtPrioArray {
         RtPrioArray { ends: Vec::new(), bitmap: 0 }
     }
@@ -52,32 +52,32 @@ impl RtPrioArray {
         self.bitmap == 0
     }
 
-    /// The most urgent (smallest) priority whose list is not empty, else [`MAX_RT_PRIO`].
+    /// Returns the most urgent (smallest) priority whose list is not empty, else [`MAX_RT_PRIO`].
     #[inline]
     pub fn best(&self) -> u8 {
         if self.bitmap == 0 { MAX_RT_PRIO } else { self.bitmap.trailing_zeros() as u8 }
     }
 
-    /// The most urgent priority after `prio` whose list is not empty, else [`MAX_RT_PRIO`].
+    /// Returns the most urgent priority after `prio` whose list is not empty, else [`MAX_RT_PRIO`].
     #[inline]
     pub fn next_best(&self, prio: u8) -> u8 {
         let rest = self.bitmap & !((2u128 << prio) - 1);
         if rest == 0 { MAX_RT_PRIO } else { rest.trailing_zeros() as u8 }
     }
 
-    /// The first thread of a priority.
+    /// Returns the first thread of a priority.
     #[inline]
     pub fn head(&self, prio: u8) -> Option<Pid> {
         self.ends.get(prio as usize)?.head
     }
 
-    /// The last thread of a priority.
+    /// Returns the last thread of a priority.
     #[inline]
     pub fn tail(&self, prio: u8) -> Option<Pid> {
         self.ends.get(prio as usize)?.tail
     }
 
-    /// The thread after `pid` in its list.
+    /// Returns the thread after `pid` in its list.
     #[inline]
     pub fn next(&self, links: &[Link], pid: Pid) -> Option<Pid> {
         links[pid.index()].next
@@ -137,7 +137,7 @@ impl RtPrioArray {
         }
     }
 
-    /// All threads, the most urgent priority first, each list from its tail.
+    /// Returns all threads, the most urgent priority first, each list from its tail.
     pub fn iter_from_tails<'a>(&'a self, links: &'a [Link]) -> impl Iterator<Item = Pid> + 'a {
         let mut prio = self.best();
         let mut at = self.tail(prio);
@@ -152,7 +152,7 @@ impl RtPrioArray {
         })
     }
 
-    /// All threads, the most urgent priority first, each list from its head.
+    /// Returns all threads, the most urgent priority first, each list from its head.
     pub fn iter<'a>(&'a self, links: &'a [Link]) -> impl Iterator<Item = Pid> + 'a {
         let mut prio = self.best();
         let mut at = self.head(prio);

@@ -17,7 +17,7 @@ impl RealTime {
         pushable.push_back(&mut self.push_links, pid, prio);
     }
 
-    /// `dequeue_pushable_task`.
+    /// Implements `dequeue_pushable_task`.
     #[inline]
     pub(super) fn make_unpushable(&mut self, cpu: CpuId, pid: Pid) {
         if self.push_links[pid.index()].is_linked() {
@@ -25,7 +25,8 @@ impl RealTime {
         }
     }
 
-    /// `update_rt_migration`: a CPU is overloaded if it has a movable task and at least one other.
+    /// `update_rt_migration`: updates whether the CPU is overloaded. It is if it has a movable task
+    /// and at least one other.
     pub(super) fn update_overloaded(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         let overloaded = self.version.push_pull && rq.rt_nr_migratory > 0 && rq.rt_nr_running > 1;
@@ -44,7 +45,7 @@ impl RealTime {
         }
     }
 
-    /// The lowest overloaded CPU from `from` on.
+    /// Returns the lowest overloaded CPU from `from` on.
     fn next_overloaded(&self, from: u32) -> Option<CpuId> {
         let mut word = from as usize / 64;
         let mut bits = self.overloaded.get(word)? & (u64::MAX << (from % 64));
@@ -55,8 +56,8 @@ impl RealTime {
         Some(CpuId(word as u32 * 64 + bits.trailing_zeros()))
     }
 
-    /// `pick_next_highest_task_rt`: the best task of `source` that waits, is movable, and may run
-    /// on `target`.
+    /// `pick_next_highest_task_rt`: returns the best task of `source` that waits, is movable, and
+    /// may run on `target`.
     fn best_movable(&self, rqs: &Rqs, source: CpuId, target: CpuId) -> Option<Pid> {
         self.rqs[source.index()].queue.iter(&self.links).find(|&pid| {
             rqs.curr(source) != pid
@@ -65,13 +66,13 @@ impl RealTime {
         })
     }
 
-    /// `next_prio`: the priority of the best task of `cpu` that could be pulled.
+    /// `next_prio`: returns the priority of the best task of `cpu` that could be pulled.
     pub(super) fn next_prio(&self, rqs: &Rqs, cpu: CpuId) -> u8 {
         self.best_movable(rqs, cpu, cpu).map_or(MAX_RT_PRIO, |pid| rqs.thread(pid).prio as u8)
     }
 
-    /// `find_lowest_rq`: a CPU that runs something less urgent than `pid`: its own CPU if possible,
-    /// else a near one.
+    /// `find_lowest_rq`: returns a CPU that runs something less urgent than `pid`: its own CPU if
+    /// possible, else a near one.
     pub(super) fn find_lowest_rq(&self, rqs: &Rqs, pid: Pid) -> Option<CpuId> {
         if rqs.thread(pid).nr_cpus_allowed == 1 {
             return None;
@@ -184,7 +185,7 @@ impl RealTime {
         true
     }
 
-    /// `push_rt_tasks`.
+    /// Implements `push_rt_tasks`.
     pub(super) fn push_rt_tasks(&mut self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
         while self.push_rt_task(rqs, platform, cpu) {}
     }

@@ -71,7 +71,7 @@ impl RealTime {
         }
     }
 
-    /// The candidate for `pid`, which is at `place` of its list.
+    /// Returns the candidate for `pid`, which is at `place` of its list.
     fn candidate(&self, rqs: &Rqs, pid: Pid, place: i64) -> Candidate {
         let thread = rqs.thread(pid);
         let prio = i64::from(thread.prio);
@@ -95,7 +95,7 @@ impl RealTime {
         rq.throttled && rq.rt_nr_running > 0
     }
 
-    /// The grounds of a pick.
+    /// Records the grounds of a pick.
     #[cold]
     #[inline(never)]
     pub(super) fn account_of_pick(&self, rqs: &Rqs, cpu: CpuId, evidence: &mut Evidence) {
@@ -108,10 +108,10 @@ impl RealTime {
     }
 }
 
-/// The migration thread of `cpu`, if it has work: a task that may no longer run there. It runs
-/// before all tasks, including tasks of its own priority, and even where real-time tasks are
+/// Returns the migration thread of `cpu`, if it has work: a task that may no longer run there. It
+/// runs before all tasks, including tasks of its own priority, and even where real-time tasks are
 /// throttled. Since 2.6.37 it is in a class of its own. In earlier kernels a task could stay on a
-/// forbidden CPU until the period ended or a CPU hog of priority 99 slept; that is not modelled
+/// forbidden CPU until the period ended or a CPU hog of priority 99 slept. That is not modelled
 /// here.
 pub(super) fn mover(rqs: &Rqs, cpu: CpuId) -> Option<Pid> {
     let thread = rqs.migration_thread(cpu);
@@ -119,7 +119,7 @@ pub(super) fn mover(rqs: &Rqs, cpu: CpuId) -> Option<Pid> {
     waits.then_some(thread)
 }
 
-/// The part of its runtime that a CPU has used. (Without a limit the runtime is -1.)
+/// Records the part of its runtime that a CPU has used. (Without a limit the runtime is -1.)
 fn account_of_runtime(rq: &RtRq, evidence: &mut Evidence) {
     evidence.term("rt_time_ns", rq.rt_time as i64).term("rt_runtime_ns", rq.rt_runtime as i64);
 }
@@ -130,7 +130,7 @@ pub(super) fn preempts(platform: &mut Platform, rqs: &Rqs, cpu: CpuId, pid: Pid,
     platform.because(Question::Preempt, cpu, rule, |evidence| priorities(rqs, cpu, pid, evidence));
 }
 
-/// The priorities of `pid` and of the current thread of `cpu`; the smaller, the better.
+/// Records the priorities of `pid` and of the current thread of `cpu`. The smaller, the better.
 #[cold]
 #[inline(never)]
 pub(super) fn priorities(rqs: &Rqs, cpu: CpuId, pid: Pid, evidence: &mut Evidence) {

@@ -21,13 +21,13 @@ fn machine(cpus: u32, period_us: i64, runtime_us: i64) -> Machine {
     m
 }
 
-/// The spans in which `task` ran, in µs.
+/// Returns the spans in which `task` ran, in µs.
 fn spans(m: &Machine, task: TaskId) -> Vec<(u64, u64)> {
     let slices = m.slices.iter().filter(|slice| slice.3 == task.0);
     slices.map(|slice| (slice.1 / 1000, slice.2 / 1000)).collect()
 }
 
-/// A real-time CPU hog that arrives at `start_us` and preempts an ordinary hog.
+/// Returns a real-time CPU hog that arrives at `start_us` and preempts an ordinary hog.
 fn hog_from(m: &mut Machine, start_us: u64) -> TaskId {
     m.nice(0, Life::Hog);
     m.run_until(start_us * 1000);
@@ -173,7 +173,7 @@ fn a_pick_is_the_head_of_the_best_priority_and_says_so() {
     assert_eq!(pick.evidence.best(), Ok(Some(Who::Task(first))));
     let slice = Term { name: "time_slice_ticks".into(), value: 100 };
     assert_eq!(pick.evidence.candidates[0].terms[2], slice);
-    // Another task of the same priority waits behind both; one of a better priority does not.
+    // Another task of the same priority waits behind both. One of a better priority does not.
     m.realtime(Policy::Fifo, 20, None, Life::Hog);
     assert_eq!(m.platform.rule(Question::Preempt), rules::RT_EQUAL);
     m.realtime(Policy::Fifo, 5, None, Life::Hog);
@@ -211,8 +211,8 @@ fn affinity_and_priority_changes_keep_the_books() {
     }
 }
 
-/// CPU 1 is occupied. On CPU 0 a task of priority 49 runs, and tasks of 69 and 79 wait and could be
-/// pulled.
+/// Returns a machine whose CPU 1 is occupied. On CPU 0 a task of priority 49 runs, and tasks of 69
+/// and 79 wait and could be pulled.
 fn two_wait() -> (Machine, [TaskId; 2]) {
     let mut m = machine(2, 1_000_000, -1);
     m.realtime(Policy::Fifo, 99, Some(1), Life::Hog);

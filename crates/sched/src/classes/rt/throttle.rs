@@ -44,9 +44,9 @@ impl RealTime {
         self.version.throttling && self.bandwidth.runtime_us >= 0
     }
 
-    /// `start_rt_bandwidth`: the timer expires at the next multiple of the period, counted from
-    /// time 0. (5.x, 6.x: at once, and then every period; a timer that has stopped before its next
-    /// expiry continues.)
+    /// `start_rt_bandwidth`: starts the timer, which expires at the next multiple of the period,
+    /// counted from time 0. (5.x, 6.x: at once, and then every period. A timer that has stopped
+    /// before its next expiry continues.)
     #[inline]
     pub(super) fn start_period_timer(&mut self, platform: &mut Platform) {
         if !self.is_limited() || self.bandwidth.timer_active {
@@ -63,7 +63,7 @@ impl RealTime {
         platform.arm_timer(PERIOD_TIMER, TimerPhase::BeforeTicks, *expires_ns);
     }
 
-    /// The second half of `update_curr_rt`: charges `delta_ns` to the CPU's allowance.
+    /// Implements the second half of `update_curr_rt`: charges `delta_ns` to the CPU's allowance.
     #[inline]
     pub(super) fn account_bandwidth(
         &mut self,
@@ -81,7 +81,7 @@ impl RealTime {
         }
     }
 
-    /// `sched_rt_runtime_exceeded`.
+    /// Implements Implements `sched_rt_runtime_exceeded`.
     fn runtime_exceeded(&mut self, rqs: &mut Rqs, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
         if rq.offline {
@@ -132,8 +132,8 @@ impl RealTime {
         self.rqs[cpu.index()].rt_runtime = runtime;
     }
 
-    /// `__disable_runtime`: `cpu` goes offline. It reclaims the runtime that it has lent, from the
-    /// lowest CPU up as far as each has any; the runtime that it has borrowed goes to the lowest
+    /// `__disable_runtime`: `cpu` goes offline. It reclaims the runtime that it has lent: from the
+    /// lowest CPU up, at most what each has. The runtime that it has borrowed goes to the lowest
     /// CPU. From now on it is not limited, so that its tasks can leave.
     pub fn cpu_offline(&mut self, rqs: &mut Rqs, cpu: CpuId) {
         let fair_part = self.bandwidth.runtime_ns();
@@ -162,7 +162,7 @@ impl RealTime {
         rq.rt_runtime = fair_part;
     }
 
-    /// `__enable_runtime`: `cpu` is back online, with a fresh allowance.
+    /// `__enable_runtime`: gives `cpu`, which is back online, a fresh allowance.
     pub fn cpu_online(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         rq.offline = false;
@@ -171,8 +171,8 @@ impl RealTime {
         rq.rt_runtime = self.bandwidth.runtime_ns();
     }
 
-    /// `do_sched_rt_period_timer`: a period is over. The running task is not charged first:
-    /// `rt_time` as of the last charge counts.
+    /// `do_sched_rt_period_timer`: handles the end of a period. The running task is not charged
+    /// first: `rt_time` as of the last charge counts.
     pub fn period_timer(&mut self, rqs: &mut Rqs, platform: &mut Platform) {
         let mut idle = true;
         for number in 0..self.rqs.len() {
@@ -208,7 +208,7 @@ impl RealTime {
         }
     }
 
-    /// The tunables with their values.
+    /// Returns the tunables with their values.
     pub fn tunables(&self) -> Vec<Tunable> {
         if !self.version.throttling {
             return Vec::new();
@@ -229,7 +229,7 @@ impl RealTime {
         ]
     }
 
-    /// Writes a tunable; its range has been checked.
+    /// Writes a tunable. Its range has been checked.
     ///
     /// # Errors
     /// A runtime of 0 is refused: the migration threads are real-time tasks too.
@@ -272,7 +272,7 @@ mod tests {
         rt.rqs.iter().map(|rq| rq.rt_runtime / MS).collect()
     }
 
-    /// Three CPUs of 950 ms each, where CPU 0 has borrowed.
+    /// Returns three CPUs of 950 ms each, where CPU 0 has borrowed.
     fn borrowed() -> RealTime {
         let mut rt = RealTime::new(RtVersion::V2_6_25, 3, 1000);
         rt.rqs[0].rt_time = 951 * MS;
@@ -293,7 +293,7 @@ mod tests {
     }
 
     /// Two real-time tasks and an ordinary one: while the CPU is throttled, balancing sees one
-    /// running task, and all three again afterwards; in old kernels always all three.
+    /// running task, and all three again afterwards. In old kernels always all three.
     #[test]
     fn tasks_of_a_throttled_cpu_are_not_counted() {
         for uncounted in [false, true] {

@@ -37,8 +37,7 @@ impl Fair<LeastVruntime> {
             vruntime = vruntime.shifted(-(credit as i64));
         }
         let exec_start = self.info[e].exec_start;
-        let slept_long =
-            exec_start != 0 && now_ns + self.clock_ns - exec_start > LONG_SLEEP_NS;
+        let slept_long = exec_start != 0 && now_ns + self.clock_ns - exec_start > LONG_SLEEP_NS;
         let entity = &mut self.se[e];
         if slept_long || entity.vruntime.is_before(vruntime) {
             entity.vruntime = vruntime;

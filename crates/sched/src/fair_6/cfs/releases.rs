@@ -15,7 +15,7 @@ pub const V6_1: Release = Release {
     hz_default: 1000,
     hz_range: (100, 1000),
     cpus_max: 4096,
-    policies: &Policy::ALL,
+    policies: Policy::MAINLINE,
     can: Capabilities {
         groups: true,
         quotas: true,
@@ -68,6 +68,12 @@ impl Version {
     /// Whether idle entities have a minimum slice and a sleeper's credit of their own (since 5.16).
     pub const fn has_idle_granularity(self) -> bool {
         matches!(self, Version::V6_1)
+    }
+
+    /// Whether wakeups limit their search by the utilisation of the cache's CPUs (`SIS_UTIL`: 5.19,
+    /// back-ported to 5.15.y), not by idle time (`SIS_PROP`).
+    pub const fn scans_by_utilisation(self) -> bool {
+        matches!(self, Version::V5_15 | Version::V6_1)
     }
 
     /// Whether the tunables are sysctls, each write of which recomputes the values that depend on
@@ -195,12 +201,20 @@ pub struct Features {
     pub cache_hot_buddy: bool,
     /// Wakeups may preempt at all.
     pub wakeup_preemption: bool,
-    /// The period depends on all tasks of the CPU, not only on those of the queue.
+    /// The period depends on all tasks of the CPU, not only on the tasks of the queue.
     pub alt_period: bool,
     /// No slice is shorter than the minimum granularity.
     pub base_slice: bool,
     /// Newly idle CPUs balance less often the less it achieves (a back-port to 6.1).
     pub ni_random: bool,
+    /// A task may wake on its waker's CPU because that is idle, or about to be.
+    pub wa_idle: bool,
+    /// A task may wake on its waker's CPU because less load is there.
+    pub wa_weight: bool,
+    /// A wakeup examines fewer CPUs the busier the cache's CPUs are.
+    pub sis_util: bool,
+    /// A wakeup examines the fewer CPUs the shorter the waker's CPU idles.
+    pub sis_prop: bool,
 }
 
 /// A feature: its name and its switch.
@@ -214,7 +228,7 @@ pub struct Feature {
 }
 
 /// All features.
-pub static FEATURES: [Feature; 9] = [
+pub static FEATURES: [Feature; 13] = [
     Feature {
         name: "GENTLE_FAIR_SLEEPERS",
         help: "sleepers get half of the latency as credit, not all of it",
@@ -247,7 +261,7 @@ pub static FEATURES: [Feature; 9] = [
     },
     Feature {
         name: "ALT_PERIOD",
-        help: "the period depends on all tasks of the CPU, not only on those of the queue",
+        help: "the period depends on all tasks of the CPU, not only on the tasks of the queue",
         switch: |features| &mut features.alt_period,
     },
     Feature {
@@ -260,11 +274,31 @@ pub static FEATURES: [Feature; 9] = [
         help: "newly idle CPUs balance less often the less it achieves",
         switch: |features| &mut features.ni_random,
     },
+    Feature {
+        name: "WA_IDLE",
+        help: "a task may wake on its waker's CPU because that is idle, or about to be",
+        switch: |features| &mut features.wa_idle,
+    },
+    Feature {
+        name: "WA_WEIGHT",
+        help: "a task may wake on its waker's CPU because less load is there",
+        switch: |features| &mut features.wa_weight,
+    },
+    Feature {
+        name: "SIS_UTIL",
+        help: "a wakeup examines fewer CPUs the busier the cache's CPUs are",
+        switch: |features| &mut features.sis_util,
+    },
+    Feature {
+        name: "SIS_PROP",
+        help: "a wakeup examines the fewer CPUs the shorter the waker's CPU idles",
+        switch: |features| &mut features.sis_prop,
+    },
 ];
 
 impl Features {
     /// The boot values of the release.
-    pub const fn of(_: Version) -> Features {
+    pub const fn of(version: Version) -> Features {
         Features {
             gentle_fair_sleepers: true,
             start_debit: true,
@@ -275,6 +309,10 @@ impl Features {
             alt_period: true,
             base_slice: true,
             ni_random: false,
+            wa_idle: true,
+            wa_weight: true,
+            sis_util: version.scans_by_utilisation(),
+            sis_prop: !version.scans_by_utilisation(),
         }
     }
 }

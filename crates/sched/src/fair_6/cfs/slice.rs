@@ -1,4 +1,4 @@
-//! How long an entity may run: the period, and the entity's slice of it.
+//! Time for which an entity may run: the period, and the entity's slice of it.
 
 use super::LeastVruntime;
 use crate::fair_6::class::Fair;

@@ -3,7 +3,7 @@
 
 use super::releases::{FEATURES, Features, Version};
 use crate::fair_6::balance_tunables::{BalanceTunables, quota_slice};
-use crate::fair_6::rule_state::FairTunables;
+use crate::fair_6::rule_state::{FairTunables, WakeupFeatures};
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
 
@@ -118,6 +118,12 @@ impl FairTunables for Tunables {
     #[inline]
     fn ni_random(&self) -> bool {
         self.features.ni_random
+    }
+
+    #[inline]
+    fn wakeups(&self) -> WakeupFeatures {
+        let Features { wa_idle, wa_weight, sis_util, sis_prop, .. } = self.features;
+        WakeupFeatures { wa_idle, wa_weight, sis_util, sis_prop }
     }
 
     fn rescale(&mut self, online: u32) {

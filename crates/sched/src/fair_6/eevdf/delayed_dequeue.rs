@@ -32,9 +32,15 @@ impl Fair<EarliestDeadline> {
             && (self.version.delays_tasks() || !self.is_task(e))
     }
 
-    /// `e` goes to sleep, and stays queued until it is eligible again.
+    /// Whether the lag of a delayed entity is taken when its dequeue is delayed, and not when it is
+    /// woken (BORE).
+    fn takes_lag_early(&self) -> bool {
+        self.features().delay_zero && self.tunables.has_bore()
+    }
+
+    /// `e` goes to sleep, and stays on `q` until it is eligible again.
     pub(super) fn delay_dequeue(&mut self, platform: &Platform, q: CfsRqId, e: EntityId) {
-        if self.version.delayed_lag_only_shrinks() {
+        if self.takes_lag_early() || self.version.delayed_lag_only_shrinks() {
             self.se[e].vlag = self.entity_lag(q, e);
         }
         self.update_load_avg(platform.now_ns(), e, Attach::Quiet);
@@ -62,10 +68,18 @@ impl Fair<EarliestDeadline> {
         if self.version.delayed_lag_only_shrinks() {
             let lag = self.entity_lag(q, e);
             if v.shifted(lag.wrapping_neg()) != self.se[e].vruntime {
-                self.place_again(q, e, lag);
+                self.place_again(q, e, lag, false);
             }
-        } else if self.features().delay_zero && v.since(self.se[e].vruntime) > 0 {
-            self.place_again(q, e, 0);
+        } else if self.features().delay_zero {
+            let early = self.takes_lag_early();
+            let lag = match early {
+                // Only a change of the weight can have made it positive.
+                true => self.se[e].vlag,
+                false => v.since(self.se[e].vruntime),
+            };
+            if lag > 0 {
+                self.place_again(q, e, 0, early);
+            }
         }
         self.update_load_avg(platform.now_ns(), e, Attach::Quiet);
         self.se[e].sched_delayed = false;
@@ -74,15 +88,16 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// Takes `e` off queue `q` and places it there again, with this lag.
-    fn place_again(&mut self, q: CfsRqId, e: EntityId, lag: i64) {
+    /// Takes `e` off queue `q` and places it there again, with this lag. `initial`: its
+    /// request may be half as long as others.
+    fn place_again(&mut self, q: CfsRqId, e: EntityId, lag: i64, initial: bool) {
         let is_curr = self.cfs_rqs[q].tree_curr() == Some(e);
         self.cfs_rqs[q].nr_queued -= 1;
         if !is_curr {
             self.tree_remove(q, e);
         }
         self.se[e].vlag = lag;
-        self.place_entity(q, e, false);
+        self.place_entity(q, e, initial);
         if !is_curr {
             self.tree_insert(q, e);
         }

@@ -1,5 +1,6 @@
 //! State of EEVDF's rule of picking.
 
+use super::bore::burst::Bursts;
 use super::releases::{Features, Version};
 use super::tunables::Tunables;
 use crate::fair_6::class::Fair;
@@ -14,6 +15,8 @@ pub struct EarliestDeadline {
     /// By CPU: the time for which its hrtick is set, ns. Shorter than the number of CPUs if the
     /// last ones never had a timer.
     pub(super) hrtick_set: Vec<Option<u64>>,
+    /// The tasks' bursts. Empty without BORE.
+    pub(super) bursts: Bursts,
 }
 
 impl Fair<EarliestDeadline> {

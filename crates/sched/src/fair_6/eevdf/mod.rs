@@ -1,5 +1,5 @@
-//! EEVDF, "earliest eligible virtual deadline first": Linux 6.6, 6.12, 6.18 and 7.3, with their
-//! real-time and deadline classes.
+//! EEVDF, "earliest eligible virtual deadline first": Linux 6.6 to 7.3, with their real-time and
+//! deadline classes.
 //!
 //! # The algorithm
 //!
@@ -39,6 +39,7 @@
 //! | [`preempt`], [`buddies`](super::buddies) | protection, wakeup preemption, next buddies |
 //! | [`delayed_dequeue`] | sleepers that have received too much |
 //! | [`hrtick`] | ending turns between ticks (7.3) |
+//! | [`bore`] | BORE, a patch: long bursts make a task lighter |
 //! | [`releases`], [`tunables`] | differences between the releases; switches and tunables |
 //! | [`rules`], [`promises`] | the decision rules by number, and their grounds; guarantees |
 //! | [`timeline`](super::timeline), [`entity`](super::entity) | the tree and its search; weights |
@@ -61,10 +62,13 @@
 //! # Releases
 //!
 //! 6.6 has a tree by vruntime, has neither delayed dequeue nor custom slices, and its children
-//! start with a full request. 6.12 introduced those. 6.18 protects up to a point in virtual time,
-//! and places an entity again when its weight changes. 7.3, derived from 6.18, ends turns by a
-//! timer. [`Version`] names each difference.
+//! start with a full request. 6.8 orders the tree by deadline. 6.12 introduced delayed dequeue and
+//! custom slices. 6.14 places an entity again when its weight changes. 6.18 protects up to a point
+//! in virtual time, and 6.19 lets children preempt only with a shorter slice. 7.3, derived from
+//! 6.18, ends turns by a timer. [`Version`] names each difference, from the first release to the
+//! last.
 
+pub mod bore;
 pub mod delayed_dequeue;
 mod earliest_deadline;
 pub mod hrtick;
@@ -89,7 +93,7 @@ use super::domains;
 use crate::classes::core_6::Core6;
 use schedlab_core::BuildConfig;
 
-/// Linux 6.6, 6.12, 6.18 or 7.3.
+/// Linux 6.6 to 7.3.
 pub type Eevdf = Core6<Fair<EarliestDeadline>>;
 
 impl Eevdf {
@@ -98,5 +102,10 @@ impl Eevdf {
         let domains = domains::build(&config.topology);
         let fair = Fair::new(version, &domains, config.hz);
         Core6::with_fair_class(fair, domains, config.hz)
+    }
+
+    /// Turns the scheduler of an idle machine into one with BORE.
+    fn patch_with_bore(&mut self, patch: bore::Patch, hz: u32) {
+        self.fair.apply_bore(patch, hz);
     }
 }

@@ -24,6 +24,7 @@ impl Fair<EarliestDeadline> {
             && protect
             && self.protection_counts()
             && self.is_protected(curr)
+            && !self.leaves_for_futex(curr)
         {
             return Some((curr, rules::PROTECTED));
         }
@@ -45,6 +46,14 @@ impl Fair<EarliestDeadline> {
             Some(best) => Some((best, rules::EARLIEST_ELIGIBLE)),
             None => Some((queue.tree.leftmost()?, rules::LEFTMOST)),
         }
+    }
+
+    /// Whether the current `e` is about to sleep in a wait for a futex, which ends its protection
+    /// (BORE).
+    #[inline]
+    pub(super) fn leaves_for_futex(&self, e: EntityId) -> bool {
+        let waits = |task| self.rule.bursts.of(task).futex_waiting;
+        self.tunables.has_bore() && self.info[e].task.is_some_and(waits)
     }
 
     /// The next buddy if it is eligible, else [`pick_eevdf`](Fair::pick_eevdf).

@@ -35,7 +35,61 @@ impl PickRule for EarliestDeadline {
         fair.tunables.write(name, value, fair.online);
         fair.order.exact_slices =
             fair.tunables.exact_min_slice || fair.version.minima_are_exact();
-        fair.order.uniform_slices &= name != "base_slice_ns" || fair.se.is_empty();
+        let keeps_slices = !matches!(name, "base_slice_ns" | "min_base_slice_ns");
+        fair.order.uniform_slices &= keeps_slices || fair.se.is_empty();
+    }
+
+    fn tunable_written(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, name: &str) {
+        fair.bore_tunable_written(rqs, platform, name);
+    }
+
+    #[inline]
+    fn effective_nice(fair: &Fair<Self>, task: Pid, nice: i32) -> i32 {
+        fair.effective_nice(task, nice)
+    }
+
+    #[inline]
+    fn has_child(
+        fair: &mut Fair<Self>,
+        rqs: &mut Rqs,
+        platform: &mut Platform,
+        child: Pid,
+        parent: Option<Pid>,
+    ) {
+        fair.burst_of_child(rqs, platform, child, parent);
+    }
+
+    fn died(fair: &mut Fair<Self>, task: Pid) {
+        if fair.tunables.bore.is_some() {
+            fair.rule.bursts.kin.die(task);
+        }
+    }
+
+    fn reaped(fair: &mut Fair<Self>, task: Pid) {
+        fair.rule.bursts.kin.reap(task);
+    }
+
+    fn joins_class(fair: &mut Fair<Self>, task: Pid) {
+        fair.forget_burst(task);
+    }
+
+    #[inline]
+    fn goes_to_sleep(fair: &mut Fair<Self>, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        fair.burst_ends_asleep(rqs, platform, task);
+    }
+
+    fn waits_for_futex(fair: &mut Fair<Self>, task: Pid) {
+        fair.mark_futex_wait(task);
+    }
+
+    #[inline]
+    fn picked(fair: &mut Fair<Self>, task: Pid) {
+        fair.clear_futex_wait(task);
+    }
+
+    #[inline]
+    fn yields_alone(fair: &Fair<Self>) -> bool {
+        fair.tunables.bore.is_some()
     }
 
     fn set_request(fair: &mut Fair<Self>, e: EntityId, attr: &SchedAttr) {
@@ -63,7 +117,7 @@ impl PickRule for EarliestDeadline {
 
     #[inline]
     fn place_curr(fair: &mut Fair<Self>, q: CfsRqId, e: EntityId, why: EnqueueFlags) {
-        fair.place_entity(q, e, why.initial);
+        fair.place_entity(q, e, fair.may_request_half(why));
     }
 
     #[inline]
@@ -76,7 +130,7 @@ impl PickRule for EarliestDeadline {
         is_curr: bool,
     ) {
         if !is_curr {
-            fair.place_entity(q, e, why.initial);
+            fair.place_entity(q, e, fair.may_request_half(why));
         }
     }
 
@@ -229,6 +283,9 @@ impl PickRule for EarliestDeadline {
     }
 
     fn audit_queue(fair: &Fair<Self>, q: CfsRqId) -> Result<(), String> {
+        if !fair.rule.bursts.kin.is_sound() {
+            return Err("the tree of processes is inconsistent".into());
+        }
         fair.audit_eligible(q)
     }
 }

@@ -5,7 +5,7 @@ use super::EarliestDeadline;
 use crate::classes::{ClassId, Pid, Rqs};
 use crate::fair_6::class::Fair;
 use crate::fair_6::entity::{Entity, Vruntime};
-use crate::fair_6::flags::DequeueFlags;
+use crate::fair_6::flags::{DequeueFlags, EnqueueFlags};
 use crate::fair_6::ids::{CfsRqId, EntityId};
 use crate::fair_6::rule_state::FairVersion as _;
 use schedlab_core::{CpuId, Platform, SchedAttr};
@@ -20,7 +20,10 @@ impl Fair<EarliestDeadline> {
             true => u64::from(queue.max_slice(&self.se)) + self.tick_ns,
             false => (2 * u64::from(entity.slice)).max(self.tick_ns),
         };
-        let limit = entity.vt(longest) as i64;
+        let mut limit = entity.vt(longest) as i64;
+        if self.tunables.has_bore() {
+            limit >>= 1;
+        }
         let lag = lag.clamp(-limit, limit);
         if entity.sched_delayed && self.version.delayed_lag_only_shrinks() {
             // It comes back with the smallest debt that it has had.
@@ -65,8 +68,9 @@ impl Fair<EarliestDeadline> {
         others > 0 && !self.cfs_rqs[self.tree_of(e)].eligible(&self.se, self.se[e].vruntime)
     }
 
-    /// `place_entity`: the position at which `e` enters the queue. Its lag is inflated, so that it
-    /// is the old lag again after the entity has entered and thereby moved V.
+    /// `place_entity`: the position at which `e` enters the queue. Its lag is inflated, because the
+    /// entry of the entity moves V. Afterwards the lag equals the old one again. `initial`: its
+    /// request may be half as long as others.
     pub(super) fn place_entity(&mut self, q: CfsRqId, e: EntityId, initial: bool) {
         let queue = &self.cfs_rqs[q];
         let info = &mut self.info[e];
@@ -88,10 +92,26 @@ impl Fair<EarliestDeadline> {
             info.rel_deadline = false;
             return;
         }
-        if initial && features.place_deadline_initial && self.version.first_request_is_half() {
+        if self.tunables.has_bore() {
+            let waits = |task| self.rule.bursts.of(task).futex_waiting;
+            if info.task.is_some_and(waits) {
+                // It is due at once.
+                request = 0;
+            } else if initial {
+                request >>= 1;
+            }
+        } else if initial && features.place_deadline_initial && self.version.first_request_is_half()
+        {
             request /= 2;
         }
         entity.deadline = entity.vruntime.plus(request);
+    }
+
+    /// Whether the request of an entity that enters its queue may be half as long as others: that
+    /// of a new one and, with BORE, that of a woken one.
+    #[inline]
+    pub(super) fn may_request_half(&self, why: EnqueueFlags) -> bool {
+        why.initial || (why.wakeup && self.tunables.has_bore())
     }
 
     /// Sets the slice that a task's attributes request.

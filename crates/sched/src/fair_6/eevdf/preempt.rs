@@ -22,7 +22,7 @@ impl Fair<EarliestDeadline> {
             entity.set_vprot(entity.deadline);
             return;
         }
-        let others = if self.features().run_to_parity {
+        let others = if self.tunables.runs_to_parity() {
             self.cfs_rqs[q].min_slice_waiting(&self.se)
         } else {
             self.tunables.base_slice_unscaled
@@ -59,7 +59,8 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// 6.18 also protects without `RUN_TO_PARITY`, but for a shorter time.
+    /// Whether protections count. 6.18 also protects without `RUN_TO_PARITY`, but only for a
+    /// shorter time.
     #[inline]
     pub(super) fn protection_counts(&self) -> bool {
         self.features().run_to_parity || self.version.protects_until()
@@ -151,9 +152,9 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// From 6.18 on: whether the woken `p` would be picked, in spite of the protection of `c` if its
-    /// slice is shorter (`short`), and the rule by which. If not, `c` is still protected, but no
-    /// longer than for the shortest request (6.18: only if that of `p` is shorter).
+    /// From 6.18 on: whether the woken `p` would be picked, in spite of the protection of `c` if
+    /// the slice of `p` is shorter (`short`), and the rule by which. If not, `c` is still protected,
+    /// but no longer than for the shortest request (6.18: only if that of `p` is shorter).
     fn ends_protected_time(
         &mut self,
         rqs: &mut Rqs,
@@ -169,6 +170,10 @@ impl Fair<EarliestDeadline> {
             false => self.pick_eevdf(q, !short),
         };
         let (wins, rule) = picks(found, p);
+        if !wins && self.has_smaller_penalty(p, c) {
+            self.cancel_protection(c);
+            return (true, rules::SMALLER_PENALTY);
+        }
         if wins {
             if short {
                 self.cancel_protection(c);
@@ -176,7 +181,7 @@ impl Fair<EarliestDeadline> {
                     self.clear_next_buddy(c);
                 }
             }
-        } else if short || always {
+        } else if always || (short && self.shortens_protection()) {
             self.shorten_protection(q, c);
         }
         (wins, rule)
@@ -226,11 +231,33 @@ impl Fair<EarliestDeadline> {
         picks(self.pick_eevdf(q, protect), p)
     }
 
+    /// Whether a woken task with a shorter slice shortens the protection of the current one, if it
+    /// does not preempt. (BORE 6.5.9: only to the extent that protection depends on slices.)
+    fn shortens_protection(&self) -> bool {
+        match &self.tunables.bore {
+            Some(bore) if bore.patch.has_own_parity() => self.tunables.runs_to_parity(),
+            _ => true,
+        }
+    }
+
+    /// BORE 6.7.3: whether the woken task `p` preempts the running task `c` because its bursts are
+    /// shorter.
+    fn has_smaller_penalty(&self, p: EntityId, c: EntityId) -> bool {
+        if !self.tunables.bore.is_some_and(|bore| bore.compares_penalties()) {
+            return false;
+        }
+        let [p, c] = [p, c].map(|e| self.info[e].task.map(|task| self.rule.bursts.of(task)));
+        p.zip(c).is_some_and(|(p, c)| p.penalty < c.penalty)
+    }
+
     // ---- yielding ----
 
     /// `yield_task_fair`: the running `task` forfeits the rest of its request (6.6: only postpones
     /// its deadline).
     pub(super) fn yield_fair(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        if self.tunables.bore.is_some() && !self.yield_burst(rqs, platform, task) {
+            return;
+        }
         let e = self.se_of(task);
         let q = self.tree_of(e);
         self.clear_next_buddy(e);

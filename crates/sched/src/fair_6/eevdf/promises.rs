@@ -18,7 +18,8 @@ impl Fair<EarliestDeadline> {
     ///
     /// **Equal CPU-bound tasks** differ by at most the sum of one's excess and the other's deficit.
     ///
-    /// None of this is guaranteed with groups, whose weights may be anything. Nothing at all is
+    /// None of this is guaranteed with groups, whose weights may be anything, nor with BORE, which
+    /// changes weights all the time. Nothing at all is
     /// guaranteed with limited groups, nor on more than one CPU: a task may wait while another CPU
     /// is idle for as long as it counts as cache hot, as ineligible, or as the only one worth
     /// examining, and balancing examines 32 tasks at a time.
@@ -27,7 +28,7 @@ impl Fair<EarliestDeadline> {
             return Promises::default();
         }
         let idle_beside_waiting_ns = Some(0);
-        if self.groups.len() > 1 {
+        if self.groups.len() > 1 || self.tunables.bore.is_some() {
             return Promises { idle_beside_waiting_ns, ..Promises::default() };
         }
         let request_ns =

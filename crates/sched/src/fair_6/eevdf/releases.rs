@@ -16,7 +16,7 @@ const DEFAULT: Release = Release {
     hz_default: 1000,
     hz_range: (100, 1000),
     cpus_max: 4096,
-    policies: &Policy::ALL,
+    policies: Policy::MAINLINE,
     can: Capabilities {
         groups: true,
         quotas: true,
@@ -217,22 +217,15 @@ impl Version {
         matches!(self, Version::V6_12) || self.is_since(Version::V6_18)
     }
 
-    /// Whether group entities take over a slice wherever they stay queued: the minima above them are
-    /// updated at once, an entity that is dequeued first of all gives its parents the smallest slice
-    /// of its neighbours, and a group that becomes delayed takes over theirs.
-    pub const fn refreshes_slices_fully(self) -> bool {
-        !matches!(self, Version::V6_14)
-    }
-
     /// Whether the running task is protected up to a virtual time (`vprot`), not by the mark "vlag
     /// = deadline".
     pub const fn protects_until(self) -> bool {
         self.is_since(Version::V6_18)
     }
 
-    /// Whether a child with no shorter slice preempts nothing, and neither does a task that is woken
-    /// before its dequeue is finished; a wakeup that does not preempt always ends the protection of
-    /// the running entity sooner; and its check returns the next buddy.
+    /// Whether a child with no shorter slice preempts nothing, and neither does a task that is
+    /// woken before its dequeue is finished; a wakeup that does not preempt always ends the
+    /// protection of the running entity sooner; and its check returns the next buddy.
     pub const fn only_short_children_preempt(self) -> bool {
         self.is_since(Version::V6_19)
     }
@@ -325,6 +318,21 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn estimates_after_dequeue(self) -> bool {
+        !self.is_since(Version::V6_12) || self.is_since(Version::V7_2)
+    }
+
+    #[inline]
+    fn slices_follow_at_once(self) -> bool {
+        !matches!(self, Version::V6_14)
+    }
+
+    #[inline]
+    fn weighs_empty_groups(self) -> bool {
+        matches!(self, Version::V6_8 | Version::V6_11)
+    }
+
+    #[inline]
     fn idle_policy_keeps_load(self) -> bool {
         matches!(self, Version::V6_8)
     }
@@ -396,11 +404,6 @@ impl FairVersion for Version {
     #[inline]
     fn knows_caches_by_size(self) -> bool {
         !self.is_since(Version::V7_1)
-    }
-
-    #[inline]
-    fn estimates_after_dequeue(self) -> bool {
-        self.is_since(Version::V7_2)
     }
 
     fn quotas(self) -> BandwidthVersion {
@@ -547,5 +550,29 @@ impl Features {
             ni_random: version.is_since(Version::V7_0),
             hrtick: version.has_hrtick(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn most_changes_stayed_and_some_were_taken_over_early() {
+        let since = |question: fn(Version) -> bool| {
+            let all = [Version::V6_6, Version::V6_8, Version::V6_11, Version::V6_12];
+            let later = [Version::V6_14, Version::V6_18, Version::V6_19, Version::V7_3];
+            [all, later].concat().into_iter().map(|v| u8::from(question(v))).collect::<Vec<_>>()
+        };
+        assert_eq!(since(Version::tree_by_deadline), [0, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(since(Version::has_delayed_dequeue), [0, 0, 0, 1, 1, 1, 1, 1]);
+        assert_eq!(since(Version::reweight_places), [0, 0, 0, 0, 1, 1, 1, 1]);
+        assert_eq!(since(Version::protects_until), [0, 0, 0, 0, 0, 1, 1, 1]);
+        assert_eq!(since(Version::only_short_children_preempt), [0, 0, 0, 0, 0, 0, 1, 1]);
+        // 6.12.117 has them, and 6.14 has them not.
+        assert_eq!(since(Version::yield_forfeits), [0, 0, 0, 1, 0, 1, 1, 1]);
+        assert_eq!(since(Version::idle_loses_protection), [0, 0, 0, 1, 0, 1, 1, 1]);
+        assert_eq!(since(|v| v.base_slice_ns() == 700_000), [1, 0, 0, 1, 0, 1, 1, 1]);
     }
 }

@@ -29,9 +29,12 @@ schedlab_core::define_rules! {
             "No entity seems eligible: the leftmost entity of the tree runs.";
         125 HRTICK_OVER Preempt "hrtick_over":
             "The hrtick fired: the request of the current task has been served.";
-        129 NO_SHORTER Preempt "no_shorter_slice":
+        128 NO_SHORTER Preempt "no_shorter_slice":
             "The task is new, or continues before its dequeue is finished, and its slice is not \
              shorter than that of the current one: it preempts nothing (6.19 on).";
+        129 SMALLER_PENALTY Preempt "smaller_penalty":
+            "BORE 6.7.3: the woken task has a smaller penalty for its bursts than the current one \
+             (PREEMPT_SHORT_BORE): it preempts.";
         130 IDLE_GIVES_WAY Preempt "idle_policy_gives_way":
             "The current entity is SCHED_IDLE and the woken one is not: it preempts.";
         131 CURR_NOT_ELIGIBLE Preempt "current_not_eligible":
@@ -90,7 +93,11 @@ impl Fair<EarliestDeadline> {
             Tier::NotEligible
         } else if queue.next == Some(e) && self.next_buddy_counts() {
             Tier::NextBuddy
-        } else if queue.tree_curr() == Some(e) && self.protection_counts() && self.is_protected(e) {
+        } else if queue.tree_curr() == Some(e)
+            && self.protection_counts()
+            && self.is_protected(e)
+            && !self.leaves_for_futex(e)
+        {
             Tier::ProtectedCurr
         } else {
             Tier::Eligible
@@ -132,6 +139,10 @@ impl Fair<EarliestDeadline> {
         if entity.sched_delayed {
             candidate = candidate.with("sched_delayed", 1);
         }
+        if let (Some(bore), Some(task)) = (&self.tunables.bore, info.task) {
+            let score = bore.score(self.rule.bursts.of(task).penalty);
+            candidate = candidate.with("burst_score", i64::from(score));
+        }
         candidate
     }
 
@@ -148,6 +159,9 @@ impl Fair<EarliestDeadline> {
     ) -> Rule {
         if !wins && picked_by == PROTECTED {
             return CURR_PROTECTED;
+        }
+        if picked_by == SMALLER_PENALTY {
+            return SMALLER_PENALTY;
         }
         if wins && short {
             return PREEMPT_SHORT;

@@ -1,6 +1,7 @@
 //! The fair class's tunables, under the kernel's names: numbers, and the switches of
 //! `sched/features`.
 
+use super::bore;
 use super::releases::{FEATURES, Features, Version};
 use crate::fair_6::balance_tunables::{BalanceTunables, quota_slice};
 use crate::fair_6::rule_state::{FairTunables, FairVersion as _};
@@ -31,12 +32,20 @@ pub struct Tunables {
     balancing: BalanceTunables,
     /// Whether the smallest slices of subtrees are always exact.
     pub exact_min_slice: bool,
+    /// BORE, if the kernel has it, and its tunables.
+    pub bore: Option<bore::settings::Settings>,
 }
 
 impl Tunables {
     /// Writes a tunable, except the quota slice. Name and range have been checked. `online`: number
     /// of online CPUs.
     pub fn write(&mut self, name: &str, value: i64, online: u32) {
+        if let Some(mut bore) = self.bore
+            && bore.write(name, value)
+        {
+            self.set_bore(bore);
+            return;
+        }
         match name {
             "base_slice_ns" => {
                 self.base_slice = value as u32;
@@ -55,6 +64,31 @@ impl Tunables {
     }
 }
 
+impl Tunables {
+    /// Sets BORE's tunables. The base slice, which does not depend on the number of CPUs, follows.
+    pub fn set_bore(&mut self, bore: bore::settings::Settings) {
+        self.base_slice = bore.base_slice();
+        self.base_slice_unscaled = self.base_slice;
+        self.base_slice_by_hand = true;
+        self.bore = Some(bore);
+    }
+
+    /// Whether the running task is protected only for the shortest slice of the others.
+    #[inline]
+    pub fn runs_to_parity(&self) -> bool {
+        match &self.bore {
+            Some(bore) if bore.is_on && bore.patch.has_own_parity() => bore.run_to_parity,
+            _ => self.features.run_to_parity,
+        }
+    }
+
+    /// Whether BORE is on.
+    #[inline]
+    pub fn has_bore(&self) -> bool {
+        self.bore.is_some_and(|bore| bore.is_on)
+    }
+}
+
 impl FairTunables for Tunables {
     type Version = Version;
 
@@ -67,6 +101,7 @@ impl FairTunables for Tunables {
             base_slice_by_hand: false,
             balancing: BalanceTunables::DEFAULT,
             exact_min_slice: false,
+            bore: None,
         }
     }
 
@@ -91,12 +126,15 @@ impl FairTunables for Tunables {
     }
 
     fn list(&self, quota_slice_us: i64) -> Vec<Tunable> {
-        let mut all = alloc::vec![Tunable {
-            name: "base_slice_ns".into(),
-            value: i64::from(self.base_slice),
-            range: (100_000, BASE_SLICE_MAX_NS),
-            help: "length of a request, ns, as scaled by the number of CPUs",
-        },];
+        let mut all = match &self.bore {
+            Some(bore) => bore.list(),
+            None => alloc::vec![Tunable {
+                name: "base_slice_ns".into(),
+                value: i64::from(self.base_slice),
+                range: (100_000, BASE_SLICE_MAX_NS),
+                help: "length of a request, ns, as scaled by the number of CPUs",
+            }],
+        };
         all.extend(self.balancing.list(false));
         all.push(quota_slice(quota_slice_us));
         if self.version.custom_slices() && !self.version.minima_are_exact() {

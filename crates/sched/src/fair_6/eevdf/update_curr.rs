@@ -86,8 +86,13 @@ impl Fair<EarliestDeadline> {
             }
             entity.deadline = entity.vruntime.plus(entity.vslice());
         }
-        let cpu = queue.cpu;
-        if queue.nr_queued == 1 {
+        let (cpu, alone) = (queue.cpu, queue.nr_queued == 1);
+        if self.tunables.bore.is_some()
+            && let Some(task) = self.info[c].task
+        {
+            self.count_burst(rqs, platform, task, delta_ns);
+        }
+        if alone {
             return;
         }
         let gives_way = used_up

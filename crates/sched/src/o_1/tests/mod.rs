@@ -87,7 +87,7 @@ impl Rig {
         self.add(SchedAttr::nice(nice), CpuSet::All, &[Run(EVER)])
     }
 
-    /// A CPU-bound task that starts on `cpu` and may then run anywhere.
+    /// Returns a CPU-bound task that starts on `cpu` and may then run anywhere.
     fn hog_on(&mut self, nice: i32, cpu: u32) -> TaskId {
         let task = self.add(SchedAttr::nice(nice), CpuSet::only(CpuId(cpu)), &[Run(EVER)]);
         self.start(task);
@@ -161,7 +161,7 @@ impl Rig {
         self.sched.inspect().audit().unwrap();
     }
 
-    /// `task`, current on `cpu`, has finished its step.
+    /// Ends the step of `task`, which is current on `cpu`.
     fn next_step(&mut self, cpu: usize, task: TaskId) {
         let program = &mut self.programs[task.index()];
         if program.repeat && program.at == program.steps.len() {
@@ -230,13 +230,13 @@ impl Rig {
         self.sched.params.recalc_task_prio(&mut self.sched.tasks[p], now);
     }
 
-    /// The weight on each CPU.
+    /// Returns the weight on each CPU.
     fn weights(&self) -> Vec<u64> {
         let cpus = (0..self.current.len() as u32).map(CpuId);
         cpus.map(|cpu| self.sched.domains.load(cpu).raw_weighted_load()).collect()
     }
 
-    /// The order of the tasks in list `prio` of array `array` of `cpu`.
+    /// Returns the order of the tasks in list `prio` of array `array` of `cpu`.
     fn list(&self, cpu: usize, array: ArrayId, prio: u8) -> Vec<u32> {
         let mut found = Vec::new();
         let rq = &self.sched.rqs[cpu];
@@ -258,7 +258,7 @@ impl Rig {
         self.list(cpu, self.sched.rqs[cpu].expired(), prio)
     }
 
-    /// `parent`, which runs on `cpu`, forks a task with the same attributes.
+    /// Lets `parent`, which runs on `cpu`, fork a task with the same attributes.
     fn fork(&mut self, parent: TaskId, cpu: u32, address_space: u32) -> TaskId {
         let child = TaskId(self.programs.len() as u32);
         let mut program = self.programs[parent.index()].clone();
@@ -272,7 +272,7 @@ impl Rig {
         child
     }
 
-    /// `task`, which runs on `cpu`, goes to sleep until it is woken.
+    /// Puts `task`, which runs on `cpu`, to sleep until it is woken.
     fn sleep(&mut self, task: TaskId, cpu: u32, reason: BlockReason) {
         self.sched.block(&mut self.platform, CpuId(cpu), task, reason);
         self.platform.resched(CpuId(cpu));

@@ -11,7 +11,7 @@ fn rig(cpus: u32) -> Rig {
     Rig::new(Version::V2_6_0, cpus)
 }
 
-/// A lone task that has been put to sleep, ready to be woken by hand.
+/// Returns a lone task that has been put to sleep, ready to be woken by hand.
 fn sleeper(rig: &mut Rig) -> TaskId {
     let task = rig.hog(0);
     rig.run_to(1);
@@ -260,7 +260,7 @@ fn a_parent_that_gives_its_last_jiffy_away_expires() {
     assert_eq!(rig.sched.time_slice(child), 1);
     assert_eq!(rig.sched.time_slice(parent), 102);
     assert_eq!(rig.sched.rqs[0].expired_timestamp, 3);
-    // Right before its parent, in expired, too.
+    // Right before its parent, also in expired.
     assert_eq!(rig.expired(0, 121), [child.0, parent.0]);
     rig.reschedule();
     assert_eq!(rig.running(0), Some(child.0));
@@ -486,7 +486,7 @@ fn a_sleeping_task_is_told_where_to_wake() {
 
 // Wakeups.
 
-/// Two CPUs: `waker` runs on CPU 0, `other` on CPU 1; `woken` sleeps and last ran on CPU 1.
+/// Sets up two CPUs. `waker` runs on CPU 0, `other` on CPU 1. `woken` sleeps and last ran on CPU 1.
 fn three_tasks(rig: &mut Rig) -> (TaskId, TaskId, TaskId) {
     let waker = rig.hog_on(0, 0);
     let woken = rig.hog_on(0, 1);

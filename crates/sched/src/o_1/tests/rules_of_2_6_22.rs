@@ -111,7 +111,7 @@ fn a_thread_goes_behind_and_nobody_is_asked() {
     let mut rig = rig(1);
     let (parent, other) = (rig.hog(0), rig.hog(0));
     rig.run_to(1);
-    // Bonus 5, so that the child's is 4, like those of the others.
+    // Bonus 5, so that the child's bonus is 4, as the others' are.
     rig.row(parent).sleep_avg = 500 * MS;
     let child = rig.fork(parent, 0, parent.0);
     assert_eq!(rig.sched.sleep_avg_ns(child), 400 * MS);
@@ -194,7 +194,7 @@ fn a_waiting_or_running_task_is_moved_and_its_wait_is_no_sleep() {
 
 // Wakeups.
 
-/// `waker` runs on CPU 0. `woken` sleeps and last ran on CPU 1, which is idle.
+/// Sets up two tasks. `waker` runs on CPU 0. `woken` sleeps and last ran on CPU 1, which is idle.
 fn two_tasks(rig: &mut Rig) -> (TaskId, TaskId) {
     let waker = rig.hog_on(0, 0);
     let woken = rig.hog_on(0, 1);
@@ -264,8 +264,8 @@ fn realtime_tasks_wake_without_the_estimator() {
 
 // Balancing.
 
-/// The result that CPU 0 finds, as an idle CPU, given the number of tasks and the total weight on
-/// each CPU.
+/// Returns the result that CPU 0 finds, as an idle CPU, given the number of tasks and the total
+/// weight on each CPU.
 fn find(loads: &[(u32, u64)]) -> Option<(u32, u64)> {
     let mut rig = rig(loads.len() as u32);
     for (cpu, &(tasks, weight)) in (0..).zip(loads) {

@@ -48,7 +48,7 @@ impl Driver {
         (tasks > 0).then(|| TaskId(self.random.below(tasks) as u32))
     }
 
-    /// A task that has its CPU and has not just given it up.
+    /// Returns a task that has its CPU and has not just given it up.
     fn random_running(&mut self) -> Option<(CpuId, TaskId)> {
         let cpu = self.random.below(u64::from(self.cpus)) as u32;
         let task = self.current[cpu as usize]?;

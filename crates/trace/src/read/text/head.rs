@@ -215,7 +215,7 @@ fn latency_after<'a>(comm: &'a [u8], pid: &'a [u8], rest: &'a [u8]) -> Option<He
     }
     let (mut time, mut rest) = word(rest);
     if !time.ends_with(b":") && time.ends_with(b"us") {
-        // `17709us : sched_switch:`: a blank is a mark, too.
+        // `17709us : sched_switch:`: a blank is also a mark.
         let (mark, behind) = word(rest);
         if mark != b":" {
             return None;

@@ -1,5 +1,5 @@
-//! Bodies in the format of libtraceevent's plugins (`trace-cmd report`), and those of 2.6.32, which
-//! are similar: `NAME:PID [PRIO]` instead of fields.
+//! Bodies in the format of libtraceevent's plugins (`trace-cmd report`), and the similar bodies of
+//! 2.6.32: `NAME:PID [PRIO]` instead of fields.
 
 use super::super::feed::{EventKind, Feed, Task};
 use super::parsed::{Fault, Parsed, number, signed, state, task, trim};

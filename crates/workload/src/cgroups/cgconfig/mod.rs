@@ -10,7 +10,7 @@
 //! Groups become [`GroupSettings`], with their parameters in the order written. Templates are kept:
 //! a group of a rule such as `@students cpu students/%u` gets the settings of the template of the
 //! same name ([`CgConfig::template`]). Mounts, owners and modes, and controllers that do not affect
-//! scheduling, have no effect; the notes report them.
+//! scheduling, have no effect. The notes report them.
 
 mod grammar;
 mod token;

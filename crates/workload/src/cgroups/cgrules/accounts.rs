@@ -30,7 +30,7 @@ impl Default for Accounts {
 }
 
 impl Accounts {
-    /// Adds a user; its processes are in the group `gid` by default.
+    /// Adds a user. Its processes are in the group `gid` by default.
     #[must_use]
     pub fn with_user(mut self, name: &str, uid: u32, gid: u32) -> Accounts {
         self.users.insert(name.into(), (uid, gid));

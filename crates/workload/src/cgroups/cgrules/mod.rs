@@ -12,7 +12,7 @@
 //! The **first** rule that matches a process counts, with the `%` lines directly below it, which
 //! add further controllers. Nothing after them counts, not even for controllers that they leave
 //! out. A rule for a user or group that does not exist is ignored, together with its `%` lines. On
-//! a real machine the rules act when a process execs or changes its user; here they are applied
+//! a real machine the rules act when a process execs or changes its user. Here they are applied
 //! when a task is created ([`Rules::classify`]).
 //!
 //! Users and the members of groups come from the caller: [`Accounts`].
@@ -264,7 +264,7 @@ impl Rules {
                 Subject::User(name) => {
                     format!("the rule is ignored: there is no user `{name}`")
                 }
-                Subject::Any => unreachable!("a rule for everyone always applies"),
+                Subject::Any => unreachable!("a rule for all users always applies"),
             };
             Note::new(&self.text, rule.span, message)
         };

@@ -41,7 +41,7 @@ fn pieces(destination: &str) -> impl Iterator<Item = Piece<'_>> {
             rest = after;
             return Some(Piece::Text("%"));
         }
-        // Up to the next special character; a lone backslash stands for itself.
+        // Up to the next special character. A lone backslash is literal.
         let mut signs = rest.char_indices().skip(1);
         let end = signs.find_map(|(at, sign)| matches!(sign, '%' | '\\').then_some(at));
         let end = end.unwrap_or(rest.len());

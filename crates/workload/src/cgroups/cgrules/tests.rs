@@ -3,8 +3,8 @@
 use super::super::{GroupPlan, cgconfig};
 use super::*;
 
-/// Users 1000 anna and 1001 ben of group 100 users, 1002 carl of group 101 staff. anna is a member
-/// of staff, too.
+/// Users 1000 anna and 1001 ben of group 100 users, 1002 carl of group 101 staff. anna is also a
+/// member of staff.
 fn accounts() -> Accounts {
     Accounts::default()
         .with_group("users", 100)
@@ -59,7 +59,7 @@ fn subjects() {
     assert_eq!(of("@staff cpu a", "carl"), "cpu:/a");
     assert_eq!(of("@staff cpu a", "anna"), "cpu:/a");
     assert_eq!(of("@staff cpu a", "ben"), "no rule");
-    assert_eq!(of("@nobody cpu a\n% cpuset a\n* * b", "ben"), "*:/b");
+    assert_eq!(of("@nosuchgroup cpu a\n% cpuset a\n* * b", "ben"), "*:/b");
     let as_staff = Process { group: Some("staff"), ..process("ben", "x") };
     assert_eq!(moves("@staff cpu a", as_staff), "cpu:/a");
 }
@@ -160,13 +160,13 @@ fn errors_of_a_process() {
 
 #[test]
 fn notes_tell_which_rules_are_passed_over() {
-    let rules = parse("f", "anna cpu a\nzoe cpu a\n% cpuset b\n@none:x cpu a").unwrap();
+    let rules = parse("f", "anna cpu a\nzoe cpu a\n% cpuset b\n@unknown:x cpu a").unwrap();
     let notes: Vec<String> = rules.notes(&accounts()).iter().map(Note::to_string).collect();
     assert_eq!(
         notes,
         [
             "f:2: the rule is ignored: there is no user `zoe`",
-            "f:4: the rule is ignored: there is no group of users `none`",
+            "f:4: the rule is ignored: there is no group of users `unknown`",
         ]
     );
 }

@@ -7,7 +7,7 @@ use super::{Instr, Script};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::programs) struct Cursor {
     pub script: u32,
-    /// Number of the thread among those of its script.
+    /// Number of the thread among the threads of its script.
     pub instance: u32,
     /// Next instruction.
     pub pc: u32,
@@ -16,7 +16,7 @@ pub(in crate::programs) struct Cursor {
     /// Completed rounds of the current phase, and of the script.
     pub phase_round: u64,
     pub task_round: u64,
-    /// Completed rounds of all phases that have a loop of their own.
+    /// Completed rounds of all phases that have their own loop.
     pub loop_rounds: u64,
     /// Attributes, CPUs and group in force, by index in [`Scripts`](super::Scripts).
     pub attr: u32,
@@ -51,8 +51,8 @@ impl Cursor {
         self.pc += 1;
     }
 
-    /// Advances to the first instruction that is more than a marker. `passes_over`: skips changes
-    /// of attributes, too.
+    /// Advances to the first instruction that is more than a marker. `passes_over`: also skips
+    /// changes of attributes.
     #[inline]
     pub fn skip_markers(
         &mut self,

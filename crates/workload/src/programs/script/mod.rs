@@ -158,6 +158,8 @@ pub enum Instr {
     Fork {
         /// Index in [`Scripts::scripts`].
         program: u32,
+        /// Whether it shares the address space of the running task.
+        thread: bool,
     },
     /// `execve(2)`.
     Exec,
@@ -249,7 +251,7 @@ pub struct BarrierInfo {
 pub struct Scripts {
     /// Scripts.
     pub scripts: Vec<Script>,
-    /// Scheduling attributes; the default contains the default attributes.
+    /// Scheduling attributes. The default contains the default attributes.
     pub attrs: Vec<SchedAttr>,
     /// Affinities; the default contains "every CPU".
     pub cpu_sets: Vec<CpuSet>,
@@ -365,7 +367,7 @@ impl Scripts {
             Instr::SemPost { semaphore } | Instr::SemWait { semaphore } => {
                 within(semaphore, self.semaphores.len())
             }
-            Instr::Fork { program } => within(program, self.scripts.len()),
+            Instr::Fork { program, .. } => within(program, self.scripts.len()),
             Instr::Io { disk, .. } => disk < self.disks,
             Instr::Round
             | Instr::Exit
@@ -387,7 +389,7 @@ pub enum AddressSpaces {
     /// All threads: they belong to one process, as in rt-app.
     #[default]
     Process,
-    /// The threads of one script.
+    /// The threads of one script that exist from the start, and a forked thread and its parent.
     PerTask,
     /// No threads: every thread is a process.
     PerThread,
@@ -410,8 +412,13 @@ pub struct Conventions {
     pub one_resume: bool,
     /// All sleeps are uninterruptible.
     pub uninterruptible: bool,
+    /// A change of policy from outside leaves the nice value as it is.
+    pub chrt_keeps_nice: bool,
+    /// A task that is resumed in the nanosecond in which it blocks is woken only after its CPU has
+    /// switched away from it.
+    pub resume_after_switch: bool,
     /// A forked thread has its parent's policy, priority, affinity and group. (rt-app's threads set
-    /// those of their own task.) This holds for all golden schedules.
+    /// the attributes of their own task.) This holds for all golden schedules.
     pub forks_inherit: bool,
     /// Which threads share an address space.
     pub address_spaces: AddressSpaces,
@@ -419,13 +426,15 @@ pub struct Conventions {
 
 impl Conventions {
     /// Names of the switches, as in golden files.
-    pub const NAMES: [&str; 6] = [
+    pub const NAMES: [&str; 8] = [
         "exit_from_sleep",
         "renice_before_wake",
         "renice_only_running",
         "yield_goes_on",
         "one_resume",
         "uninterruptible",
+        "chrt_keeps_nice",
+        "resume_after_switch",
     ];
 
     /// Switches on the convention called `name`.
@@ -440,6 +449,8 @@ impl Conventions {
             "yield_goes_on" => &mut self.yield_goes_on,
             "one_resume" => &mut self.one_resume,
             "uninterruptible" => &mut self.uninterruptible,
+            "chrt_keeps_nice" => &mut self.chrt_keeps_nice,
+            "resume_after_switch" => &mut self.resume_after_switch,
             _ => return Err(&Conventions::NAMES),
         } = true;
         Ok(())
@@ -465,7 +476,7 @@ pub struct ScriptOptions {
 pub struct ThreadInfo<'a> {
     /// Number of the task.
     pub task: TaskId,
-    /// Name of its script; the thread itself is called `key-instance`.
+    /// Name of its script. The thread itself is called `key-instance`.
     pub key: &'a str,
     /// Number among the threads of its script, from 0.
     pub instance: u32,
@@ -481,7 +492,7 @@ pub struct ThreadInfo<'a> {
     pub forked: bool,
     /// Number of completed rounds of all its phases.
     pub rounds: u64,
-    /// Number of completed rounds of those phases that have a loop of their own (not 1).
+    /// Number of completed rounds of those phases that have their own loop (not 1).
     pub loop_rounds: u64,
     /// Number of times that it reached a timer.
     pub periods: u64,

@@ -1,5 +1,5 @@
-//! Which tasks are moved, and whether a CPU balances at all: conditions of 6.18 in addition to
-//! those of all releases.
+//! Which tasks are moved, and whether a CPU balances at all: conditions of 6.18 in addition to the
+//! conditions of all releases.
 
 use super::*;
 use crate::classes::testing;

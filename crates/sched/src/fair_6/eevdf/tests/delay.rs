@@ -1,4 +1,4 @@
-//! What a queue publishes at a delayed dequeue.
+//! The load that a queue publishes at a delayed dequeue.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How long a running entity is protected, what ends the protection, which tasks have to wait,
+//! Protection of a running entity: its duration, its end, and the tasks that have to wait. Also
 //! yielding, and buddies of idle groups.
 //!
 //! By hand: virtual time begins at -2^20 = -1,048,576, a nice-0 task's virtual time is real time,

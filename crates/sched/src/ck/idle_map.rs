@@ -5,14 +5,14 @@ use schedlab_core::{CpuId, CpuSet};
 
 /// `cpu_idle_map`: the CPUs whose last reschedule found nothing to run.
 #[derive(Debug)]
-pub(super) struct IdleMap {
+pub struct IdleMap {
     words: Vec<u64>,
     idle: u32,
 }
 
 impl IdleMap {
     /// The map in which all of `cpus` CPUs are idle.
-    pub(super) fn all(cpus: u32) -> IdleMap {
+    pub fn all(cpus: u32) -> IdleMap {
         let mut map = IdleMap { words: alloc::vec![0; (cpus as usize).div_ceil(64)], idle: 0 };
         for cpu in 0..cpus {
             map.set(CpuId(cpu), true);
@@ -20,13 +20,15 @@ impl IdleMap {
         map
     }
 
+    /// Whether `cpu` is idle.
     #[inline]
-    pub(super) fn contains(&self, cpu: CpuId) -> bool {
+    pub fn contains(&self, cpu: CpuId) -> bool {
         self.words[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1
     }
 
+    /// Records that `cpu` is idle, or is no longer.
     #[inline]
-    pub(super) fn set(&mut self, cpu: CpuId, idle: bool) {
+    pub fn set(&mut self, cpu: CpuId, idle: bool) {
         if self.contains(cpu) != idle {
             self.words[cpu.index() / 64] ^= 1 << (cpu.0 % 64);
             self.idle = if idle { self.idle + 1 } else { self.idle - 1 };
@@ -34,7 +36,7 @@ impl IdleMap {
     }
 
     /// The lowest idle CPU from `from` on that is in `allowed`.
-    pub(super) fn first_from(&self, from: u32, allowed: &CpuSet) -> Option<CpuId> {
+    pub fn first_from(&self, from: u32, allowed: &CpuSet) -> Option<CpuId> {
         if self.idle == 0 {
             return None;
         }
@@ -54,7 +56,7 @@ impl IdleMap {
 
     /// The lowest idle CPU in `allowed`.
     #[inline]
-    pub(super) fn first(&self, allowed: &CpuSet) -> Option<CpuId> {
+    pub fn first(&self, allowed: &CpuSet) -> Option<CpuId> {
         self.first_from(0, allowed)
     }
 }
