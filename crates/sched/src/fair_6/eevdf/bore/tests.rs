@@ -16,7 +16,7 @@ fn bench(patch: Patch) -> Bench<Eevdf> {
 fn position(bench: &Bench<Eevdf>, task: TaskId) -> (i64, i64, u32) {
     let fair = &bench.sched.fair;
     let entity = &fair.se[fair.se_of(bench.sched.core.pid(task))];
-    (entity.vruntime.0 as i64, entity.deadline.0 as i64, entity.weight)
+    (entity.vruntime.0 as i64, entity.deadline.0 as i64, entity.weight() as u32)
 }
 
 fn burst(bench: &Bench<Eevdf>, task: TaskId) -> Burst {
