@@ -44,7 +44,7 @@ const FILES: [(&str, usize); 25] = [
     ("deadline", 17),
     ("eevdf", 85),
     ("eevdf_topology", 72),
-    ("eevdf_years", 290),
+    ("eevdf_years", 486),
     ("muqss", 72),
     ("o_1", 96),
     ("o_1_2622", 105),

@@ -116,7 +116,6 @@ impl Entities {
     }
 }
 
-#[cfg(test)]
 impl FromIterator<Entity> for Entities {
     fn from_iter<I: IntoIterator<Item = Entity>>(entities: I) -> Entities {
         let mut all = Entities::default();

@@ -38,7 +38,8 @@
 //! | [`pick`] | which entity is picked |
 //! | [`preempt`], [`buddies`](super::buddies) | protection, wakeup preemption, next buddies |
 //! | [`delayed_dequeue`] | sleepers that have received too much |
-//! | [`hrtick`] | ending turns between ticks (7.3) |
+//! | [`preempt_in_one_tree`] | wakeup preemption in 7.3 |
+//! | [`hrtick`] | ending turns between ticks (7.1) |
 //! | [`bore`] | BORE, a patch: long bursts make a task lighter |
 //! | [`releases`], [`tunables`] | differences between the releases; switches and tunables |
 //! | [`rules`], [`promises`] | the decision rules by number, and their grounds; guarantees |
@@ -64,9 +65,9 @@
 //! 6.6 has a tree by vruntime, has neither delayed dequeue nor custom slices, and its children
 //! start with a full request. 6.8 orders the tree by deadline. 6.12 introduced delayed dequeue and
 //! custom slices. 6.14 places an entity again when its weight changes. 6.18 protects up to a point
-//! in virtual time, and 6.19 lets children preempt only with a shorter slice. 7.3, derived from
-//! 6.18, ends turns by a timer. [`Version`] names each difference, from the first release to the
-//! last.
+//! in virtual time, and 6.19 lets children preempt only with a shorter slice. 7.1 ends turns by a
+//! timer. 7.3 has one tree for all tasks of a CPU. [`Version`] names each difference, from the first
+//! release to the last.
 
 pub mod bore;
 pub mod delayed_dequeue;

@@ -6,6 +6,7 @@ mod delay;
 mod estimate;
 mod exec;
 mod hrtick;
+mod one_tree;
 mod protection;
 mod second_look;
 

@@ -34,7 +34,7 @@ fn hrtick_of(bench: &Bench) -> TimerKey {
 
 #[test]
 fn a_turn_ends_when_the_request_is_served() {
-    let mut bench = Bench::new(Version::V7_3, 1);
+    let mut bench = Bench::new(Version::V7_1, 1);
     let a = bench.fork(nice(0));
     assert_eq!(bench.schedule(), Some(a));
     assert_eq!(bench.timer(), None, "a task that is alone needs no timer");
@@ -54,7 +54,7 @@ fn a_turn_ends_when_the_request_is_served() {
 /// until the deadline.
 #[test]
 fn what_is_left_is_real_time() {
-    let mut bench = Bench::new(Version::V7_3, 1);
+    let mut bench = Bench::new(Version::V7_1, 1);
     let heavy = bench.fork(nice(-5));
     bench.fork(nice(0));
     assert_eq!(bench.schedule(), Some(heavy));
@@ -65,7 +65,7 @@ fn what_is_left_is_real_time() {
 /// A task that is picked again was not switched to, and so its next turn ends at the tick.
 #[test]
 fn who_is_picked_again_has_no_timer() {
-    let mut bench = Bench::new(Version::V7_3, 1);
+    let mut bench = Bench::new(Version::V7_1, 1);
     let a = bench.fork(nice(-10));
     let b = bench.fork(nice(10));
     assert_eq!(bench.schedule(), Some(a));
@@ -85,28 +85,40 @@ fn who_is_picked_again_has_no_timer() {
     assert!(bench.timer().flatten().is_some_and(|at_ns| at_ns > tick_ns));
 }
 
+/// The timer of a turn that ends early is moved to the end of the next one, unless that is within
+/// 5 us of it.
 #[test]
-fn a_sleeper_takes_its_timer_along() {
-    let mut bench = Bench::new(Version::V7_3, 1);
+fn a_timer_is_moved_and_not_cancelled() {
+    let mut bench = Bench::new(Version::V7_1, 1);
     let a = bench.fork(nice(0));
     let b = bench.fork(nice(0));
     assert_eq!(bench.schedule(), Some(a));
-    bench.timer();
+    assert_eq!(bench.timer(), Some(Some(MS * 14 / 10)));
     bench.at(MS / 10);
     assert_eq!(bench.sleep(a), Some(b));
-    let last = bench.timer();
-    // a may still be queued, asleep. Then b's turn has an end.
-    match bench.sched.fair.is_delayed_task(bench.pid(a)) {
-        true => assert_eq!(last, Some(Some(MS * 15 / 10))),
-        false => assert_eq!(last, Some(None)),
-    }
+    assert_eq!(bench.timer(), Some(Some(MS * 15 / 10)));
+}
+
+#[test]
+fn an_idle_cpu_cancels_its_timer() {
+    let mut bench = Bench::new(Version::V7_2, 1);
+    let a = bench.fork(nice(0));
+    let b = bench.fork(nice(0));
+    assert_eq!(bench.schedule(), Some(a));
+    // From 7.2 on it is not delayed.
+    bench.at(MS / 10);
+    assert_eq!(bench.sleep(a), Some(b));
+    bench.timer();
+    bench.at(MS / 5);
+    assert_eq!(bench.sleep(b), None);
+    assert_eq!(bench.timer(), Some(None));
 }
 
 #[test]
 fn without_the_feature_ticks_end_turns() {
-    for version in [Version::V6_6, Version::V6_18, Version::V7_3] {
+    for version in [Version::V6_6, Version::V6_18, Version::V7_1] {
         let mut bench = Bench::new(version, 1);
-        if version == Version::V7_3 {
+        if version == Version::V7_1 {
             bench.tune("HRTICK", 0);
         }
         bench.fork(nice(0));
