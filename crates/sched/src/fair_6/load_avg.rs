@@ -396,8 +396,8 @@ impl<R: PickRule> Fair<R> {
             Average { load_avg: weight, util_avg: util, runnable_avg: util, ..Average::default() };
     }
 
-    /// `attach_entity_cfs_rq`: the new `task`, which is not queued yet, joins the load of its queue,
-    /// and of the queues above, where releases do not leave that to the enqueue.
+    /// `attach_entity_cfs_rq`: the new `task`, not queued yet, joins the load of its queue and
+    /// of the queues above, where releases do not leave that to the enqueue.
     pub(super) fn attach_new(&mut self, now_ns: u64, task: Pid) {
         if !self.tracks_load() || !self.version.attaches_outside_queueing() {
             return;

@@ -153,7 +153,8 @@ impl<R: PickRule> Fair<R> {
         if this_load < prev_load { (this, rules::WAKER_LOAD) } else { stays }
     }
 
-    /// `wake_affine_idle`: whether an idle CPU settles the question, or a waker that leaves its CPU.
+    /// `wake_affine_idle`: whether an idle CPU, or a waker that leaves its own, settles the
+    /// question.
     fn wake_affine_idle(&self, rqs: &Rqs, waker: Waker, prev: CpuId) -> Option<(CpuId, Rule)> {
         let this = waker.cpu();
         let stays = (prev, rules::PREV_CPU);
