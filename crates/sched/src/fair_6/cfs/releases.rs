@@ -307,6 +307,10 @@ impl FairVersion for Version {
         matches!(self, Version::V4_18 | Version::V4_19)
     }
 
+    fn move_reschedules(self) -> bool {
+        self > Version::V4_19
+    }
+
     fn loads_of_several_ages(self) -> bool {
         self <= Version::V4_19
     }
