@@ -28,7 +28,7 @@ fn known_to_disagree() -> BTreeSet<String> {
 
 /// Number of files in each folder of `tests/golden`. All are replayed and agree, except those that
 /// the README lists. When files are added, these numbers must be updated.
-const FILES: [(&str, usize); 25] = [
+const FILES: [(&str, usize); 31] = [
     ("bfs", 91),
     ("bfs316", 91),
     ("bmq", 36),
@@ -41,6 +41,12 @@ const FILES: [(&str, usize); 25] = [
     ("cfs_years/5.15-start500us", 60),
     ("cfs_years/6.1-start500us", 2),
     ("cfs_years/rhel8.5", 78),
+    ("cfs_years/4.14", 59),
+    ("cfs_years/4.18", 79),
+    ("cfs_years/4.19", 59),
+    ("cfs_years/5.4", 59),
+    ("cfs_years/5.4-clock1s", 71),
+    ("cfs_years/5.4-start500us", 56),
     ("deadline", 17),
     ("eevdf", 85),
     ("eevdf_topology", 72),

@@ -84,10 +84,25 @@ impl CpuCapacity {
         self.originals.get(cpu.index()).copied().unwrap_or(CAPACITY)
     }
 
-    /// From now on the threads of a core have 1178 together (up to 5.0). Each CPU has 1024 until
-    /// its capacity is first computed.
+    /// From now on the threads of a core have 1178 together (up to 5.0).
     pub(super) fn divide_cores(&mut self) {
         self.originals = alloc::vec![CAPACITY; self.lost.len()];
+    }
+
+    /// Computes the capacities of all CPUs and groups, where those of threads are less than 1024.
+    pub(super) fn compute_all(&mut self, domains: &Domains) {
+        if self.originals.is_empty() {
+            return;
+        }
+        for level in 0..domains.levels() {
+            for cpu in (0..domains.cpus()).map(CpuId) {
+                if domains.of(cpu).any(|other| other == level) {
+                    let group = self.place(domains.level(level), level, cpu);
+                    let next_update = self.next_update[group];
+                    self.update_group(domains, level, cpu, next_update, 0);
+                }
+            }
+        }
     }
 
     /// `check_cpu_capacity`: whether `cpu` has lost more of its capacity than a domain tolerates.

@@ -21,6 +21,7 @@ impl<R: PickRule> Fair<R> {
             let ms = u64::from(min_interval(domains.level(level).span(cpu)));
             (ms * hz).div_ceil(1000).clamp(1, longest)
         });
+        self.capacity.compute_all(domains);
     }
 
     /// Accounts for a switch on `cpu` from a task of class `from` to one of class `to`.

@@ -203,6 +203,10 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         self.tick_ages_loads(cpu);
     }
 
+    fn move_reschedules(&self) -> bool {
+        self.version.move_reschedules()
+    }
+
     fn renice_reschedules(&self) -> bool {
         self.version.renice_reschedules()
     }

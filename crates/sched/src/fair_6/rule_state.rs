@@ -290,6 +290,12 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether a running task that moves to another group is rescheduled (since 5.6, and in longterm
+    /// 5.4).
+    fn move_reschedules(self) -> bool {
+        true
+    }
+
     /// Whether CPUs keep loads of several ages, of which balancing takes the smaller or larger one
     /// (`LB_BIAS`, `cpu_load`: up to 5.2).
     fn loads_of_several_ages(self) -> bool {

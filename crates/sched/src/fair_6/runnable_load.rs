@@ -87,7 +87,8 @@ impl CfsRq {
             let divider = queue.divider();
             avg.period_contrib = queue.period_contrib;
             avg.util_sum = (avg.util_avg * divider) as u32;
-            avg.load_sum = avg.load_avg * divider / weight.max(1);
+            // (The full sum for the entity of a group that weighs nothing.)
+            avg.load_sum = (avg.load_avg * divider).checked_div(weight).unwrap_or(divider);
             avg.runnable_sum = avg.load_sum;
             factor = weight;
         }

@@ -128,7 +128,7 @@ impl<F: FairClass6> Core6<F> {
         // A task that waits on an idle CPU was throttled, and may run now.
         let was_throttled =
             self.core.thread(pid).on_rq && self.core.is_idle_thread(self.core.curr(cpu));
-        if self.core.is_running(pid) || was_throttled {
+        if (self.core.is_running(pid) && self.fair.move_reschedules()) || was_throttled {
             self.core.resched_curr(platform, cpu);
         } else if self.core.thread(pid).on_rq && self.fair.checks_moved_tasks() {
             self.wakeup_preempt(platform, pid, Challenge::Other);

@@ -174,6 +174,12 @@ pub trait FairClass6 {
         false
     }
 
+    /// Whether a running task that moves to another group is rescheduled, as the group may be
+    /// throttled (since 5.6, and in longterm 5.4).
+    fn move_reschedules(&self) -> bool {
+        true
+    }
+
     /// A tick of `cpu` has been handled by the class of its running task.
     fn tick_ends(&mut self, cpu: CpuId) {
         let _ = cpu;
