@@ -408,7 +408,7 @@ impl FairClass6 for ExtClass {
 
     fn task_fork(&mut self, _: &mut Rqs, _: &mut Platform, _: Pid) {}
 
-    fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid) {
+    fn wake_up_new(&mut self, rqs: &Rqs, _: u64, pid: Pid) {
         self.came_to_cpu(pid, rqs.cpu_of(pid));
     }
 

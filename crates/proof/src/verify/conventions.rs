@@ -32,6 +32,9 @@ struct Entry {
     conventions: Vec<String>,
     #[serde(default)]
     tunables: BTreeMap<String, i64>,
+    /// Names among the files' tunables that the kernel does not have, and that had no effect.
+    #[serde(default)]
+    ignored: Vec<String>,
     /// A tunable for kernels that were built with group scheduling. Its value is in the file;
     /// otherwise it is on for machines of one CPU and where there are groups.
     group_scheduling: Option<String>,
@@ -44,6 +47,8 @@ pub struct Provenance {
     pub conventions: Conventions,
     /// Settings in addition to the file's own tunables.
     pub tunables: Vec<(String, i64)>,
+    /// The file's tunables that the kernel does not have.
+    pub ignored: Vec<String>,
 }
 
 /// Conventions and settings of `file` that it does not state itself. Tunables that it names are
@@ -55,6 +60,7 @@ pub fn of(file: &GoldenFile) -> Provenance {
         for name in &entry.conventions {
             known.conventions.set(name).expect("a test parses the table");
         }
+        known.ignored.extend(entry.ignored.iter().cloned());
         let unsaid =
             |(name, _): &(&String, &i64)| file.tunables.iter().all(|(other, _)| other != *name);
         let more = entry.tunables.iter().filter(unsaid);

@@ -300,6 +300,7 @@ fn run<'o, S: Scheduler>(
             "in_interrupt" => wake_from_interrupt = *value != 0,
             "interrupt_cpu" => interrupt_cpu = Some(cpu_of(file, *value)?),
             "sleep_uninterruptible" => conventions.uninterruptible = *value != 0,
+            other if known.ignored.iter().any(|name| name == other) => {}
             _ => config.tunables.push((name.clone(), *value)),
         }
     }

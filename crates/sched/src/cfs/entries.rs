@@ -37,6 +37,7 @@ pub static ENTRY: Entry = Entry {
     releases: &[
         DEFAULT,
         crate::fair_6::cfs::releases::V6_1,
+        crate::fair_6::cfs::releases::V5_15,
         crate::fair_6::cfs::releases::V5_10,
         Release {
             version: "2.6.32.60",

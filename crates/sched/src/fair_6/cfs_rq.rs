@@ -168,7 +168,13 @@ impl PeltClock {
     #[inline]
     pub fn at(&self, now_ns: u64) -> u64 {
         let now_ns = if self.is_stopped { self.since_ns } else { now_ns };
-        now_ns - self.stopped_ns
+        now_ns.wrapping_sub(self.stopped_ns)
+    }
+
+    /// Sets the clock, and the CPU's, ahead by `ahead_ns`.
+    pub fn set_ahead(&mut self, ahead_ns: u64) {
+        self.stopped_ns = self.stopped_ns.wrapping_sub(ahead_ns);
+        self.throttled_ns = self.throttled_ns.wrapping_sub(ahead_ns);
     }
 
     /// Records that this queue, or one above it, is throttled. `stops`: the clock stops.
@@ -187,7 +193,7 @@ impl PeltClock {
     pub fn unthrottle(&mut self, now_ns: u64) -> bool {
         self.throttled -= 1;
         if self.throttled == 0 {
-            self.throttled_ns += now_ns - self.throttled_at_ns;
+            self.throttled_ns = self.throttled_ns.wrapping_add(now_ns - self.throttled_at_ns);
             self.resume(now_ns);
         }
         self.throttled == 0
@@ -205,7 +211,7 @@ impl PeltClock {
     pub fn resume(&mut self, now_ns: u64) {
         if self.is_stopped {
             self.is_stopped = false;
-            self.stopped_ns += now_ns - self.since_ns;
+            self.stopped_ns = self.stopped_ns.wrapping_add(now_ns - self.since_ns);
         }
     }
 

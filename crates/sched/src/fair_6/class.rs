@@ -62,6 +62,12 @@ pub struct Fair<R: RuleState> {
     /// Whether the kernel was built with `CONFIG_NO_HZ_COMMON`: a task that wakes on another CPU
     /// has slept for as long as its old CPU was idle.
     pub(super) no_hz: bool,
+    /// Whether the kernel is preemptible: newly idle CPUs stop after they have pulled one task.
+    pub(super) preemptible: bool,
+    /// Time by which the CPUs' clocks are ahead of the machine's, ns.
+    pub(super) clock_ns: u64,
+    /// Jiffies of the kernel at time 0.
+    pub(super) jiffies: i64,
     /// Capacity that more urgent classes leave of each CPU.
     pub(super) capacity: CpuCapacity,
     /// Statistics of all CPUs together, for balancing.
@@ -148,6 +154,29 @@ impl<R: RuleState> Fair<R> {
     #[inline]
     pub(super) fn group_of(&self, task: Pid) -> GroupId {
         self.tasks[task.index()].group
+    }
+
+    /// Sets the CPUs' clocks to `clock_ns` at time 0.
+    pub(super) fn set_clock(&mut self, clock_ns: u64) {
+        let ahead_ns = clock_ns.wrapping_sub(core::mem::replace(&mut self.clock_ns, clock_ns));
+        for q in 0..self.cfs_rqs.len() {
+            self.cfs_rqs[CfsRqId::new(q)].pelt_clock.set_ahead(ahead_ns);
+        }
+    }
+
+    /// Sets the kernel's jiffies at time 0.
+    pub(super) fn set_jiffies(&mut self, jiffies: i64) {
+        self.jiffies = jiffies;
+        let computed = self.h_load_computed();
+        for q in 0..self.cfs_rqs.len() {
+            self.cfs_rqs[CfsRqId::new(q)].h_load = (0, computed);
+        }
+    }
+
+    /// Jiffy of this machine for which the `h_load` of a new queue, 0, counts as computed: the
+    /// kernel's jiffy 0.
+    pub(super) fn h_load_computed(&self) -> u64 {
+        0_u64.wrapping_sub(self.jiffies as u64)
     }
 
     /// Whether fair tasks are queued on `cpu`, delayed ones included.

@@ -1,10 +1,10 @@
 //! Load balancing: which tasks are moved.
 
 use super::class::Fair;
-use super::flags::{DequeueFlags, EnqueueFlags};
+use super::flags::{Attach, DequeueFlags, EnqueueFlags};
 use super::lb_env::{CpuIdleType, LbEnv, MigrationType};
 use super::pick_rule::PickRule;
-use super::rule_state::FairTunables as _;
+use super::rule_state::{FairTunables as _, FairVersion as _};
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Policy, Question};
@@ -46,7 +46,7 @@ impl<R: PickRule> Fair<R> {
             env.imbalance -= amount;
             self.detach(rqs, platform, task, env.dst);
             taken.push(task);
-            if env.why == CpuIdleType::NewlyIdle || env.imbalance <= 0 {
+            if (env.why == CpuIdleType::NewlyIdle && self.preemptible) || env.imbalance <= 0 {
                 break;
             }
         }
@@ -66,6 +66,9 @@ impl<R: PickRule> Fair<R> {
             MigrationType::Load => self.task_h_load(platform.jiffies(), task).max(1),
             MigrationType::Util => self.task_util(task),
         };
+        if env.kind == MigrationType::Util && self.version.never_moves_too_much_util() {
+            return (amount as i64 <= env.imbalance).then_some(amount as i64);
+        }
         let failures = self.balance.failures(env.here, env.level).min(63);
         ((amount >> failures) as i64 <= env.imbalance).then_some(amount as i64)
     }
@@ -121,7 +124,7 @@ impl<R: PickRule> Fair<R> {
         if rqs.nr_running[target.index()] > 0 && R::is_buddy(self, e) {
             return true;
         }
-        let ago = platform.now_ns() - self.info[e].exec_start;
+        let ago = platform.now_ns() + self.clock_ns - self.info[e].exec_start;
         ago < self.tunables.balancing().migration_cost_ns
     }
 
@@ -129,6 +132,12 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn detach(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid, to: CpuId) {
         platform.work.moves += 1;
         self.dequeue(rqs, platform, task, DequeueFlags::MIGRATE);
+        if self.version.attaches_outside_queueing() && self.tracks_load() {
+            // `detach_entity_cfs_rq`
+            let (now_ns, e) = (platform.now_ns(), self.se_of(task));
+            self.update_load_avg(now_ns, e, Attach::Detach);
+            self.propagate_upward(now_ns, e);
+        }
         self.move_to_cpu(rqs, platform, task, to, false);
     }
 

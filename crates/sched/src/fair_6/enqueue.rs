@@ -59,7 +59,7 @@ impl<R: PickRule> Fair<R> {
         if R::delays(self, platform, q, e, how) {
             return false;
         }
-        let detach = how.migrate && self.is_task(e);
+        let detach = how.migrate && self.is_task(e) && !self.version.attaches_outside_queueing();
         let attach = if detach { Attach::Detach } else { Attach::No };
         self.update_load_avg(platform.now_ns(), e, attach);
         self.update_runnable(e);

@@ -263,6 +263,13 @@ impl<R: PickRule> Fair<R> {
         } else {
             i64::from((local.idle_cpus as u32).wrapping_sub(busiest.idle_cpus as u32))
         };
+        if self.version.nodes_keep_a_quarter() {
+            let half = (tasks as u64) >> 1;
+            let few = is_numa(rqs.domains.level(env.level).kind)
+                && local.nr_running + 1 < local.weight >> 2
+                && half <= NUMA_IMBALANCE_MIN;
+            return (half != 0 && !few).then_some((MigrationType::Task, half));
+        }
         if is_numa(rqs.domains.level(env.level).kind) {
             let allowed = self.caches.numa_imbalance(&rqs.domains, env.level, env.here);
             // From here on the number is signed.

@@ -138,7 +138,14 @@ impl<R: PickRule> Fair<R> {
         let (group, there) = idlest?;
         let worth = survey(own).is_none_or(|here| {
             let mut allowed_imbalance = None;
-            if is_numa(level.kind) {
+            if is_numa(level.kind)
+                && self.version.nodes_keep_a_quarter()
+                && (here.kind, there.kind) == (GroupType::HasSpare, GroupType::HasSpare)
+            {
+                if here.nr_running + 1 < here.weight >> 2 {
+                    return false;
+                }
+            } else if is_numa(level.kind) {
                 let usable = span.group(own).iter().filter(|&&cpu| allowed.contains(cpu)).count();
                 let few = self.caches.numa_imbalance(&rqs.domains, number, cpu);
                 allowed_imbalance = Some(few.min(usable as u64));

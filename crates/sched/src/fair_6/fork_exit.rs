@@ -3,6 +3,7 @@
 use super::class::{Fair, FairTask};
 use super::flags::Attach;
 use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, GroupId};
 
@@ -47,7 +48,9 @@ impl<R: PickRule> Fair<R> {
     /// `sched_move_task`, middle part: `task`, which is off its queue, now belongs to `group`.
     pub(super) fn change_group(&mut self, rqs: &Rqs, now_ns: u64, task: Pid, group: GroupId) {
         let e = self.se_of(task);
-        if self.tracks_load() && self.info[e].avg.last_update_time != 0 {
+        let attached =
+            self.info[e].avg.last_update_time != 0 || self.version.attaches_outside_queueing();
+        if self.tracks_load() && attached {
             self.update_load_avg(now_ns, e, Attach::Detach);
             self.propagate_upward(now_ns, e);
         }

@@ -36,8 +36,9 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         R::forked(self, rqs, platform, pid);
     }
 
-    fn wake_up_new(&mut self, _rqs: &Rqs, pid: Pid) {
+    fn wake_up_new(&mut self, _: &Rqs, now_ns: u64, pid: Pid) {
         self.init_load_avg(pid);
+        self.attach_new(now_ns, pid);
     }
 
     fn task_dead(&mut self, pid: Pid) {
@@ -295,7 +296,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     #[inline]
     fn class_switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId) {
-        Fair::class_switch(self, now_ns, cpu, from, to);
+        Fair::class_switch(self, now_ns + self.clock_ns, cpu, from, to);
     }
 
     fn cpu_idles(&mut self, rqs: &Rqs, cpu: CpuId) {
@@ -419,6 +420,26 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             self.no_hz,
             "the kernel was built with CONFIG_NO_HZ_COMMON, as distribution kernels are",
         ));
+        let setting = |name: &'static str, value, range, help| Tunable {
+            name: name.into(),
+            value,
+            range,
+            help,
+        };
+        all.push(setting(
+            "preempt",
+            if self.preemptible { 2 } else { 1 },
+            (0, 3),
+            "preemption model: 0 none, 1 voluntary, 2 full, 3 lazy; up to voluntary, a newly idle \
+             CPU pulls all tasks that it should have, not only one",
+        ));
+        all.push(setting(
+            "clock_ns",
+            self.clock_ns as i64,
+            (0, i64::MAX / 2),
+            "reading of the scheduler's clock at time 0, ns",
+        ));
+        all.push(setting("jiffies", self.jiffies, (i64::MIN, i64::MAX), "jiffies at time 0"));
         all
     }
 
@@ -427,6 +448,9 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             bandwidth::TUNABLE => self.limits.set_slice_us(value),
             "group_scheduling" => self.group_scheduling = value != 0,
             "no_hz" => self.no_hz = value != 0,
+            "preempt" => self.preemptible = value >= 2,
+            "clock_ns" => self.set_clock(value as u64),
+            "jiffies" => self.set_jiffies(value),
             _ => R::set_tunable(self, name, value),
         }
     }

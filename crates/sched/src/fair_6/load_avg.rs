@@ -21,6 +21,15 @@ fn raise(sum: u64, average: u64) -> u64 {
     u64::from((sum as u32).max((average * PELT_MIN_DIVIDER) as u32))
 }
 
+/// How the sums of a queue change with its averages when something is subtracted or passed up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sums {
+    /// They are the averages, multiplied by the divider (up to 5.16).
+    FollowAverages,
+    /// They change by the same steps, and keep a lower limit (since 5.17).
+    HaveLimits,
+}
+
 /// A sum, at least 0, in which one term changes from `from` to `to`.
 fn moved(sum: u64, from: u64, to: u64) -> u64 {
     (sum + to).saturating_sub(from)
@@ -30,10 +39,10 @@ impl CfsRq {
     /// `update_cfs_rq_load_avg`: subtracts what has left, then brings the averages up to `now_ns`.
     /// Returns whether they have changed.
     #[inline]
-    fn update_load_avg(&mut self, now_ns: u64) -> bool {
+    fn update_load_avg(&mut self, now_ns: u64, sums: Sums) -> bool {
         let removed = self.removed.nr > 0;
         if removed {
-            self.subtract_removed();
+            self.subtract_removed(sums);
         }
         if !self.avg.is_due(now_ns) {
             return removed;
@@ -43,20 +52,29 @@ impl CfsRq {
         self.avg.update(now_ns, load, runnable, self.curr.is_some(), 1) || removed
     }
 
-    fn subtract_removed(&mut self) {
+    fn subtract_removed(&mut self, sums: Sums) {
         let Removed { load_avg, runnable_avg, util_avg, .. } = core::mem::take(&mut self.removed);
         let avg = &mut self.avg;
         let divider = avg.divider();
         // (The shift keeps the sign of a negative value.)
         self.pending.add(-((runnable_avg * divider) as i64) >> 10);
         avg.load_avg = avg.load_avg.saturating_sub(load_avg);
-        avg.load_sum = raise(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg);
+        avg.load_sum = match sums {
+            Sums::FollowAverages => avg.load_avg * divider,
+            Sums::HaveLimits => {
+                raise(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg)
+            }
+        };
         avg.util_avg = avg.util_avg.saturating_sub(util_avg);
         avg.util_sum =
             raise(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg) as u32;
         avg.runnable_avg = avg.runnable_avg.saturating_sub(runnable_avg);
-        avg.runnable_sum =
-            raise(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg);
+        avg.runnable_sum = match sums {
+            Sums::FollowAverages => avg.runnable_avg * divider,
+            Sums::HaveLimits => {
+                raise(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg)
+            }
+        };
     }
 
     /// `attach_entity_load_avg`: the entity takes the queue's time, and the queue adds the entity's
@@ -80,31 +98,45 @@ impl CfsRq {
     }
 
     /// `detach_entity_load_avg`: the queue subtracts the entity's averages.
-    fn detach(&mut self, info: &Info, weight: u64) {
+    fn detach(&mut self, info: &Info, weight: u64, sums: Sums) {
         let (queue, avg) = (&mut self.avg, &info.avg);
         queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
-        queue.load_sum =
-            raise(queue.load_sum.saturating_sub(weight * avg.load_sum), queue.load_avg);
         queue.util_avg = queue.util_avg.saturating_sub(avg.util_avg);
-        queue.util_sum =
-            raise(u64::from(queue.util_sum.saturating_sub(avg.util_sum)), queue.util_avg) as u32;
         queue.runnable_avg = queue.runnable_avg.saturating_sub(avg.runnable_avg);
-        queue.runnable_sum =
-            raise(queue.runnable_sum.saturating_sub(avg.runnable_sum), queue.runnable_avg);
+        match sums {
+            Sums::FollowAverages => {
+                let divider = queue.divider();
+                queue.load_sum = queue.load_avg * avg.divider();
+                queue.util_sum = (queue.util_avg * divider) as u32;
+                queue.runnable_sum = queue.runnable_avg * divider;
+            }
+            Sums::HaveLimits => {
+                let util_sum = u64::from(queue.util_sum.saturating_sub(avg.util_sum));
+                queue.load_sum =
+                    raise(queue.load_sum.saturating_sub(weight * avg.load_sum), queue.load_avg);
+                queue.util_sum = raise(util_sum, queue.util_avg) as u32;
+                queue.runnable_sum =
+                    raise(queue.runnable_sum.saturating_sub(avg.runnable_sum), queue.runnable_avg);
+            }
+        }
         self.pending.add(-(avg.load_sum as i64));
     }
 
     /// Changes the entity's weight from `old` to `new`, and with it its load average and the
     /// queue's.
-    fn reweight(&mut self, info: &mut Info, old: u64, new: u64) {
+    fn reweight(&mut self, info: &mut Info, old: u64, new: u64, sums: Sums) {
         let (queue, avg) = (&mut self.avg, &mut info.avg);
         // An entity that is attached nowhere has nothing to take along. (At time 0 that cannot be
         // distinguished. Groups' entities take along their averages in any case.)
         let attached = avg.last_update_time != 0 || info.my_q.is_some();
         if attached {
             queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
-            queue.load_sum =
-                raise(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg);
+            queue.load_sum = match sums {
+                Sums::FollowAverages => queue.load_avg * avg.divider(),
+                Sums::HaveLimits => {
+                    raise(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg)
+                }
+            };
         }
         avg.load_avg = new * avg.load_sum / avg.divider();
         if attached {
@@ -121,6 +153,14 @@ impl<R: PickRule> Fair<R> {
         self.cpus > 1 || self.version.renews_empty_groups()
     }
 
+    #[inline]
+    fn sums(&self) -> Sums {
+        match self.version.sums_follow_averages() {
+            true => Sums::FollowAverages,
+            false => Sums::HaveLimits,
+        }
+    }
+
     /// `update_load_avg`: updates the averages of the entity, and then of its queue, to now.
     #[inline]
     pub(super) fn update_load_avg(&mut self, now_ns: u64, e: EntityId, attach: Attach) {
@@ -128,6 +168,7 @@ impl<R: PickRule> Fair<R> {
             return;
         }
         let cpu_now_ns = now_ns;
+        let sums = self.sums();
         let info = &mut self.info[e];
         let q = info.cfs_rq;
         let queue = &mut self.cfs_rqs[q];
@@ -143,7 +184,7 @@ impl<R: PickRule> Fair<R> {
             info.avg_renewed |=
                 info.avg.update(now_ns, load, runnable, running, u64::from(entity.weight));
         }
-        let mut changed = queue.update_load_avg(now_ns);
+        let mut changed = queue.update_load_avg(now_ns, sums);
         if let Some(below) = info.my_q {
             changed |= self.propagate(q, e, below);
         }
@@ -157,7 +198,7 @@ impl<R: PickRule> Fair<R> {
                 changed = true;
             }
             Attach::Detach => {
-                queue.detach(info, u64::from(self.se[e].weight));
+                queue.detach(info, u64::from(self.se[e].weight), sums);
                 changed = true;
             }
         }
@@ -176,18 +217,23 @@ impl<R: PickRule> Fair<R> {
         if !self.cfs_rqs[below].pending.is_marked {
             return false;
         }
+        let sums = self.sums();
         let pending = core::mem::take(&mut self.cfs_rqs[below].pending);
         self.cfs_rqs[q].pending.add(pending.runnable_sum);
         let (inner, inner_load) = (self.cfs_rqs[below].avg, unscaled(self.cfs_rqs[below].load));
         let queue = &mut self.cfs_rqs[q].avg;
         let avg = &mut self.info[e].avg;
         let divider = queue.divider();
+        let follow = sums == Sums::FollowAverages;
         // Utilisation and time spent runnable equal the queue's.
         if inner.util_avg != avg.util_avg {
             let sum = inner.util_avg * divider;
             queue.util_avg = moved(queue.util_avg, avg.util_avg, inner.util_avg);
             let queue_sum = moved(u64::from(queue.util_sum), u64::from(avg.util_sum), sum);
-            queue.util_sum = raise(queue_sum, queue.util_avg) as u32;
+            queue.util_sum = match follow {
+                true => (queue.util_avg * divider) as u32,
+                false => raise(queue_sum, queue.util_avg) as u32,
+            };
             avg.util_avg = inner.util_avg;
             avg.util_sum = sum as u32;
         }
@@ -195,7 +241,10 @@ impl<R: PickRule> Fair<R> {
             let sum = inner.runnable_avg * divider;
             queue.runnable_avg = moved(queue.runnable_avg, avg.runnable_avg, inner.runnable_avg);
             let queue_sum = moved(queue.runnable_sum, avg.runnable_sum, sum);
-            queue.runnable_sum = raise(queue_sum, queue.runnable_avg);
+            queue.runnable_sum = match follow {
+                true => queue.runnable_avg * divider,
+                false => raise(queue_sum, queue.runnable_avg),
+            };
             avg.runnable_avg = inner.runnable_avg;
             avg.runnable_sum = sum;
         }
@@ -215,10 +264,17 @@ impl<R: PickRule> Fair<R> {
         let load_avg = weight * load_sum / divider;
         if load_avg != avg.load_avg {
             queue.load_avg = moved(queue.load_avg, avg.load_avg, load_avg);
-            let queue_sum = moved(queue.load_sum, weight * avg.load_sum, weight * load_sum);
-            queue.load_sum = raise(queue_sum, queue.load_avg);
+            queue.load_sum = match follow {
+                true => queue.load_avg * divider,
+                false => {
+                    let sum = moved(queue.load_sum, weight * avg.load_sum, weight * load_sum);
+                    raise(sum, queue.load_avg)
+                }
+            };
             avg.load_sum = load_sum;
             avg.load_avg = load_avg;
+        } else if follow {
+            avg.load_sum = load_sum;
         }
         true
     }
@@ -237,18 +293,19 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn update_blocked_averages(&mut self, rqs: &Rqs, now_ns: u64, cpu: CpuId) {
         let curr = rqs.curr(cpu);
         if !rqs.is_migration_thread(curr) {
-            self.capacity.update_blocked(now_ns, cpu, rqs.thread(curr).class);
+            self.capacity.update_blocked(now_ns + self.clock_ns, cpu, rqs.thread(curr).class);
         }
         for number in (1..self.groups.len()).rev() {
             let Some(q) = self.groups[number].cfs_rq_on(cpu) else {
                 continue;
             };
+            let sums = self.sums();
             let queue = &mut self.cfs_rqs[q];
             if queue.pelt_clock.is_stopped {
                 continue;
             }
             let (clock, owner) = (queue.pelt_clock.at(now_ns), queue.owner);
-            if queue.update_load_avg(clock) {
+            if queue.update_load_avg(clock, sums) {
                 self.update_tg_load_avg(now_ns, q);
             }
             if let Some(e) = owner {
@@ -263,7 +320,12 @@ impl<R: PickRule> Fair<R> {
 
     /// `update_cfs_rq_load_avg` of queue `q`.
     pub(super) fn update_cfs_rq_load_avg(&mut self, now_ns: u64, q: CfsRqId) {
-        if self.tracks_load() && self.cfs_rqs[q].update_load_avg(now_ns) {
+        if !self.tracks_load() {
+            return;
+        }
+        let sums = self.sums();
+        let queue = &mut self.cfs_rqs[q];
+        if queue.update_load_avg(queue.pelt_clock.at(now_ns), sums) {
             self.invalidate(q);
         }
     }
@@ -283,7 +345,11 @@ impl<R: PickRule> Fair<R> {
         }
         let info = &mut self.info[e];
         let q = info.cfs_rq;
-        self.cfs_rqs[q].reweight(info, u64::from(self.se[e].weight), unscaled(weight));
+        let sums = match self.version.sums_follow_averages() {
+            true => Sums::FollowAverages,
+            false => Sums::HaveLimits,
+        };
+        self.cfs_rqs[q].reweight(info, u64::from(self.se[e].weight), unscaled(weight), sums);
         self.invalidate(q);
     }
 
@@ -311,6 +377,17 @@ impl<R: PickRule> Fair<R> {
         }
         info.avg =
             Average { load_avg: weight, util_avg: util, runnable_avg: util, ..Average::default() };
+    }
+
+    /// `attach_entity_cfs_rq`: the new `task`, which is not queued yet, joins the load of its queue,
+    /// and of the queues above, where releases do not leave that to the enqueue.
+    pub(super) fn attach_new(&mut self, now_ns: u64, task: Pid) {
+        if !self.tracks_load() || !self.version.attaches_outside_queueing() {
+            return;
+        }
+        let e = self.se_of(task);
+        self.update_load_avg(now_ns, e, Attach::Attach);
+        self.propagate_upward(now_ns, e);
     }
 
     /// `remove_entity_load_avg`: the task of `e` has left its queue without being queued. Its
@@ -349,7 +426,8 @@ impl<R: PickRule> Fair<R> {
             self.remove_load_avg(e);
             let cpu = rqs.cpu_of(task);
             // The queue's averages on an idle CPU may be long out of date.
-            if self.no_hz && rqs.is_idle_thread(rqs.curr(cpu)) {
+            if self.no_hz && self.version.decays_on_idle_cpus() && rqs.is_idle_thread(rqs.curr(cpu))
+            {
                 self.decay_blocked(e, self.cfs_rqs[self.cfs_rq_of(e)].pelt_clock.at(now_ns));
             }
         }

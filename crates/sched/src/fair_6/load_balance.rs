@@ -149,15 +149,17 @@ impl<R: PickRule> Fair<R> {
         }
         self.balance.idle_since_ns[cpu.index()] = platform.now_ns();
         let mut next = u64::MAX;
-        let too_short = self.version.balances_before_5_12()
+        let needs_idle_time = self.version.newidle_needs_idle_time();
+        let too_short = needs_idle_time
             && self.balance.avg_idle_ns[cpu.index()] < self.tunables.balancing().migration_cost_ns;
         let overloaded = self.balance.overloaded && !too_short;
         if overloaded {
             self.update_blocked_averages(rqs, platform.now_ns(), cpu);
         }
         for level in rqs.domains.of(cpu) {
-            let interval = self.interval_jiffies(platform, cpu, level, false);
-            next = next.min(self.balance.domain(cpu, level).last_balance + interval);
+            if !needs_idle_time || !overloaded {
+                next = next.min(self.next_balance_of(platform, cpu, level));
+            }
             if !overloaded {
                 break;
             }
@@ -174,12 +176,18 @@ impl<R: PickRule> Fair<R> {
                 if self.tunables.ni_random() {
                     self.balance.domain(cpu, level).newidle.count(false);
                 }
+                if needs_idle_time {
+                    next = next.min(self.next_balance_of(platform, cpu, level));
+                }
                 break;
             }
             let why = CpuIdleType::NewlyIdle;
             let brought = self.load_balance(rqs, platform, cpu, level, why, &mut true);
             if self.tunables.ni_random() {
                 self.balance.domain(cpu, level).newidle.count(brought);
+            }
+            if needs_idle_time {
+                next = next.min(self.next_balance_of(platform, cpu, level));
             }
             if self.cfs_rqs[CfsRqId::of_cpu(cpu)].h_nr_queued > 0 {
                 break;
@@ -194,14 +202,24 @@ impl<R: PickRule> Fair<R> {
         found
     }
 
+    /// The jiffy from which `cpu`, if idle, balances its domain of this level again.
+    fn next_balance_of(&mut self, platform: &Platform, cpu: CpuId, level: usize) -> u64 {
+        let interval = self.interval_jiffies(platform, cpu, level, false);
+        self.balance.domain(cpu, level).last_balance + interval
+    }
+
     /// A wakeup ends an idle period of `cpu`. Its average idle time moves an eighth of the way.
     #[inline]
     pub(super) fn ends_idling(&mut self, now_ns: u64, cpu: CpuId) {
         let since = core::mem::take(&mut self.balance.idle_since_ns[cpu.index()]);
-        if self.version.scans_by_idle_time() && since != 0 {
+        if self.version.newidle_needs_idle_time() && since != 0 {
             let average = &mut self.balance.avg_idle_ns[cpu.index()];
             let difference = now_ns.saturating_sub(since) as i64 - *average as i64;
-            *average = average.saturating_add_signed(difference >> 3);
+            let step = match self.version.scans_by_idle_time() {
+                true => difference >> 3,
+                false => difference / 8,
+            };
+            *average = average.saturating_add_signed(step);
             *average = (*average).min(2 * self.tunables.balancing().migration_cost_ns);
         }
     }

@@ -4,6 +4,7 @@ use super::class::Fair;
 use super::entity::WEIGHT_SHIFT;
 use super::ids::EntityId;
 use super::pick_rule::PickRule;
+use super::rule_state::FairVersion as _;
 use crate::classes::weights::{WEIGHT_IDLEPRIO, WMULT_IDLEPRIO, weight_of_nice, wmult_of_nice};
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{Platform, Policy, SchedAttr};
@@ -27,7 +28,14 @@ impl<R: PickRule> Fair<R> {
         };
         self.info[e].idle = idle;
         self.idle_seen |= idle;
-        R::reweight(self, rqs, platform, e, u64::from(weight) << WEIGHT_SHIFT, Some(inverse));
+        let weight = u64::from(weight) << WEIGHT_SHIFT;
+        if idle && self.version.idle_policy_keeps_load() {
+            // Its averages keep the old weight.
+            self.se[e].set_weight(weight, Some(inverse));
+            self.info[e].load = weight;
+        } else {
+            R::reweight(self, rqs, platform, e, weight, Some(inverse));
+        }
         R::set_request(self, e, attr);
     }
 

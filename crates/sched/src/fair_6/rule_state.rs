@@ -60,6 +60,56 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether a CPU balances when it goes idle only if its idle periods are on average at least as
+    /// long as a migration costs, whatever balancing costs (up to 5.15). The time of its next
+    /// balancing then follows from a domain's interval after that domain was balanced, not before.
+    #[inline]
+    fn newidle_needs_idle_time(self) -> bool {
+        false
+    }
+
+    /// Whether the sums of a queue follow from its averages whenever an average changes by anything
+    /// but time (up to 5.16). Otherwise a sum changes like its average, and has a lower limit.
+    #[inline]
+    fn sums_follow_averages(self) -> bool {
+        false
+    }
+
+    /// Whether a new task's averages are added to those of its queue before it is enqueued, and
+    /// those of a task that balancing moves are subtracted after it was dequeued (up to 5.19).
+    #[inline]
+    fn attaches_outside_queueing(self) -> bool {
+        false
+    }
+
+    /// Whether the averages of a task that wakes on another CPU have decayed during the time for
+    /// which its old CPU was idle (since 6.0).
+    #[inline]
+    fn decays_on_idle_cpus(self) -> bool {
+        true
+    }
+
+    /// Whether an excess of idle CPUs is halved before the test whether nodes may keep it, and a
+    /// node may have tasks for a quarter of its CPUs (5.12 to 5.17).
+    #[inline]
+    fn nodes_keep_a_quarter(self) -> bool {
+        false
+    }
+
+    /// Whether a task that is moved to even out utilisation never exceeds the amount to move,
+    /// however many attempts have failed (up to 5.17).
+    #[inline]
+    fn never_moves_too_much_util(self) -> bool {
+        false
+    }
+
+    /// Whether a task that becomes `SCHED_IDLE` keeps its load average (a mistake of 4.15 to 6.10,
+    /// corrected in the stable series, too).
+    #[inline]
+    fn idle_policy_keeps_load(self) -> bool {
+        false
+    }
+
     /// How this release handles quotas.
     fn quotas(self) -> BandwidthVersion {
         BandwidthVersion::V5_14
@@ -101,6 +151,26 @@ pub trait FairVersion: Copy + Debug {
     }
 }
 
+/// Switches of the choice of CPU at wakeups, of the releases that have them.
+#[derive(Clone, Copy, Debug)]
+pub struct WakeupFeatures {
+    /// `WA_IDLE`: an idle waker's CPU, or one that a synchronous waker leaves, attracts.
+    pub wa_idle: bool,
+    /// `WA_WEIGHT`: less load attracts.
+    pub wa_weight: bool,
+    /// `SIS_UTIL`: utilisation limits the search.
+    pub sis_util: bool,
+    /// `SIS_PROP`: idle time limits the search.
+    pub sis_prop: bool,
+}
+
+impl Default for WakeupFeatures {
+    /// As since 5.19.
+    fn default() -> WakeupFeatures {
+        WakeupFeatures { wa_idle: true, wa_weight: true, sis_util: true, sis_prop: false }
+    }
+}
+
 /// Tunables, as the shared part of the class sees them.
 pub trait FairTunables: Copy + Debug {
     /// The release.
@@ -117,6 +187,12 @@ pub trait FairTunables: Copy + Debug {
 
     /// `NI_RANDOM`: whether newly idle CPUs balance less often the less it achieves.
     fn ni_random(&self) -> bool;
+
+    /// Switches of the choice of CPU at wakeups.
+    #[inline]
+    fn wakeups(&self) -> WakeupFeatures {
+        WakeupFeatures::default()
+    }
 
     /// Adapts to a change of the number of online CPUs.
     fn rescale(&mut self, online: u32);

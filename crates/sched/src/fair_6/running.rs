@@ -50,6 +50,9 @@ impl<R: PickRule> Fair<R> {
             caches,
             group_scheduling: true,
             no_hz: true,
+            preemptible: true,
+            clock_ns: 0,
+            jiffies: 1,
             capacity: CpuCapacity::new(domains),
             lb_cache: LbCache::new(domains, !version.balances_cores()),
             candidates_met: Vec::new(),
@@ -84,7 +87,7 @@ impl<R: PickRule> Fair<R> {
             self.update_load_avg(platform.now_ns(), e, Attach::No);
             R::starts(self, q, e);
         }
-        self.info[e].exec_start = platform.now_ns();
+        self.info[e].exec_start = platform.now_ns() + self.clock_ns;
         self.cfs_rqs[q].curr = Some(e);
     }
 

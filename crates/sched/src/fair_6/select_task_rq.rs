@@ -16,7 +16,7 @@ use super::domains::round;
 use super::ids::CfsRqId;
 use super::lb_stats::is_idle_cpu;
 use super::pick_rule::PickRule;
-use super::rule_state::FairVersion as _;
+use super::rule_state::{FairTunables as _, FairVersion as _};
 use super::rules;
 use crate::classes::{Pid, Rqs};
 use schedlab_core::{CpuId, Platform, Rule, Waker};
@@ -117,15 +117,13 @@ impl<R: PickRule> Fair<R> {
     ) -> (CpuId, Rule) {
         let this = waker.cpu();
         let stays = (prev, rules::PREV_CPU);
-        if is_idle_cpu(rqs, this) && self.caches.share_cache(this, prev) {
-            return if is_idle_cpu(rqs, prev) { stays } else { (this, rules::WAKER_IDLE) };
+        let features = self.tunables.wakeups();
+        if features.wa_idle
+            && let Some(chosen) = self.wake_affine_idle(rqs, waker, prev)
+        {
+            return chosen;
         }
-        let queue = &self.cfs_rqs[CfsRqId::of_cpu(this)];
-        let delayed = queue.h_nr_queued - queue.h_nr_runnable;
-        if waker.is_sync() && rqs.nr_running[this.index()] - delayed == 1 {
-            return (this, rules::WAKER_SYNC);
-        }
-        if is_idle_cpu(rqs, prev) {
+        if !features.wa_weight {
             return stays;
         }
         let jiffies = platform.jiffies();
@@ -146,6 +144,21 @@ impl<R: PickRule> Fair<R> {
         let prev_load = (load(self, prev) - moves) * (100 + (pct - 100) / 2) * capacity(this)
             + i64::from(waker.is_sync());
         if this_load < prev_load { (this, rules::WAKER_LOAD) } else { stays }
+    }
+
+    /// `wake_affine_idle`: whether an idle CPU settles the question, or a waker that leaves its CPU.
+    fn wake_affine_idle(&self, rqs: &Rqs, waker: Waker, prev: CpuId) -> Option<(CpuId, Rule)> {
+        let this = waker.cpu();
+        let stays = (prev, rules::PREV_CPU);
+        if is_idle_cpu(rqs, this) && self.caches.share_cache(this, prev) {
+            return Some(if is_idle_cpu(rqs, prev) { stays } else { (this, rules::WAKER_IDLE) });
+        }
+        let queue = &self.cfs_rqs[CfsRqId::of_cpu(this)];
+        let delayed = queue.h_nr_queued - queue.h_nr_runnable;
+        if waker.is_sync() && rqs.nr_running[this.index()] - delayed == 1 {
+            return Some((this, rules::WAKER_SYNC));
+        }
+        is_idle_cpu(rqs, prev).then_some(stays)
     }
 
     /// `select_idle_sibling`: `target`, which rule `by` chose, or a free CPU near it; and the rule
@@ -193,16 +206,32 @@ impl<R: PickRule> Fair<R> {
         }
         let found = match has_idle_cores {
             true => self.scan_for_idle_core(rqs, task, target),
-            false => self.scan_for_idle(rqs, task, target).map(|cpu| (cpu, rules::IDLE_SIBLING)),
+            false => {
+                let found = self.scan_for_idle(rqs, task, target, this);
+                found.map(|cpu| (cpu, rules::IDLE_SIBLING))
+            }
         };
         found.unwrap_or((target, rules::SCAN_LIMIT))
     }
 
     /// `select_idle_cpu`: the first free CPU among the next `nr_idle_scan` allowed CPUs of the
     /// target's cache, from the target on and around.
-    pub(super) fn scan_for_idle(&self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<CpuId> {
-        let looks = self.balance.nr_idle_scan[self.caches.llc_id(target)];
+    pub(super) fn scan_for_idle(
+        &self,
+        rqs: &Rqs,
+        task: Pid,
+        target: CpuId,
+        this: CpuId,
+    ) -> Option<CpuId> {
+        let features = self.tunables.wakeups();
         let cpus = &rqs.domains.level(self.caches.llc_level(target)?).span(target).cpus;
+        let looks = if features.sis_util {
+            self.balance.nr_idle_scan[self.caches.llc_id(target)]
+        } else if features.sis_prop {
+            sis_prop(cpus.len() as u64, self.balance.avg_idle_ns[this.index()]) as u32
+        } else {
+            u32::MAX
+        };
         if cpus.len() == self.cpus as usize
             && rqs.thread(task).nr_cpus_allowed == self.cpus
             && !self.idle_seen
@@ -225,7 +254,7 @@ impl<R: PickRule> Fair<R> {
     /// busy for a search: as in [`Fair::scan_for_idle`].
     fn scan_for_idle_core(&mut self, rqs: &Rqs, task: Pid, target: CpuId) -> Option<(CpuId, Rule)> {
         let llc = self.caches.llc_id(target);
-        if self.balance.nr_idle_scan[llc] == 0 {
+        if self.tunables.wakeups().sis_util && self.balance.nr_idle_scan[llc] == 0 {
             return None;
         }
         let cpus = &rqs.domains.level(self.caches.llc_level(target)?).span(target).cpus;

@@ -32,6 +32,7 @@ impl<R: PickRule> Fair<R> {
         }
         let owner = self.new_entity(entity, info);
         let q = self.cfs_rqs.push(CfsRq::new(cpu, group, Some(owner)));
+        self.cfs_rqs[q].h_load = (0, self.h_load_computed());
         self.cfs_rqs[q].pelt_clock = self.cfs_rqs[above].pelt_clock.below();
         self.info[owner].my_q = Some(q);
         R::queue_made(self);

@@ -35,7 +35,7 @@ pub trait FairClass6 {
 
     /// `wake_up_new_task`, first half: `pid` is on the CPU where it starts; sets its initial
     /// averages.
-    fn wake_up_new(&mut self, rqs: &Rqs, pid: Pid);
+    fn wake_up_new(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid);
 
     /// `pid` exits.
     fn task_dead(&mut self, pid: Pid);

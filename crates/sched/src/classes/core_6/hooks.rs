@@ -70,7 +70,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             self.fair.came_to_cpu(pid, chosen);
         }
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
-        self.fair.wake_up_new(&self.core, pid);
+        self.fair.wake_up_new(&self.core, platform.now_ns(), pid);
         self.activate(platform, pid, Enqueue::New);
         self.wakeup_preempt(platform, pid, Challenge::Fork);
         self.task_woken(platform, pid);
@@ -294,7 +294,8 @@ impl<F: FairClass6> Scheduler for Core6<F> {
     fn kill(&mut self, platform: &mut Platform, task: TaskId) {
         let pid = self.core.pid(task);
         self.core.update_rq_clock(platform, self.core.cpu_of(pid));
-        if self.core.thread(pid).on_rq && self.core.thread(pid).runnable {
+        let asleep = !self.core.thread(pid).runnable;
+        if self.core.thread(pid).on_rq && !asleep {
             self.deactivate(platform, pid, Dequeue::Special);
         }
         self.core.thread_mut(pid).runnable = false;
@@ -302,7 +303,10 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             self.deadline.leave(platform, pid);
         }
         self.fair.task_dead(pid);
-        self.fair.task_switched_away(&self.core, pid);
+        // A task that ends while it sleeps leaves its averages to its queue, where they decay.
+        if !asleep {
+            self.fair.task_switched_away(&self.core, pid);
+        }
     }
 
     fn reap(&mut self, _platform: &mut Platform, task: TaskId, _parent: Option<TaskId>) {

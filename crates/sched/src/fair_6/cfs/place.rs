@@ -31,13 +31,13 @@ impl Fair<LeastVruntime> {
                 vruntime = vruntime.plus(self.se[e].vt(self.sched_slice(q, e)));
             }
         } else {
-            let idle = self.info[e].idle && self.version.has_idle_groups();
+            let idle = self.info[e].idle && self.version.has_idle_granularity();
             let credit = if idle { tunables.min_granularity_ns } else { tunables.latency_ns };
             let credit = if features.gentle_fair_sleepers { credit >> 1 } else { credit };
             vruntime = vruntime.shifted(-(credit as i64));
         }
         let exec_start = self.info[e].exec_start;
-        let slept_long = exec_start != 0 && now_ns - exec_start > LONG_SLEEP_NS;
+        let slept_long = exec_start != 0 && now_ns + self.clock_ns - exec_start > LONG_SLEEP_NS;
         let entity = &mut self.se[e];
         if slept_long || entity.vruntime.is_before(vruntime) {
             entity.vruntime = vruntime;

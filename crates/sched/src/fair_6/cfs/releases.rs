@@ -38,11 +38,23 @@ pub const V5_10: Release = Release {
     ..V6_1
 };
 
+/// 5.15, the base of Ubuntu 22.04 and (much changed) of RHEL 9.
+pub const V5_15: Release = Release {
+    version: "5.15",
+    also: &["5.15.148"],
+    summary: "idle groups, bursts; newly idle CPUs balance only if they idle for long",
+    golden: &[("cfs", "5.15.148")],
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V5_15, config))),
+    ..V6_1
+};
+
 /// A version of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
     /// 5.10 (read in longterm 5.10.262; not run).
     V5_10,
+    /// 5.15 (longterm 5.15.148).
+    V5_15,
     /// 6.1 (longterm 6.1.192).
     V6_1,
 }
@@ -50,13 +62,24 @@ pub enum Version {
 impl Version {
     /// Whether groups may be idle, and idle entities are tested for on every level, not only tasks.
     pub const fn has_idle_groups(self) -> bool {
+        matches!(self, Version::V5_15 | Version::V6_1)
+    }
+
+    /// Whether idle entities have a minimum slice and a sleeper's credit of their own (since 5.16).
+    pub const fn has_idle_granularity(self) -> bool {
         matches!(self, Version::V6_1)
+    }
+
+    /// Whether wakeups limit their search by the utilisation of the cache's CPUs (`SIS_UTIL`: 5.19,
+    /// back-ported to 5.15.y), not by idle time (`SIS_PROP`).
+    pub const fn scans_by_utilisation(self) -> bool {
+        matches!(self, Version::V5_15 | Version::V6_1)
     }
 
     /// Whether the tunables are sysctls, each write of which recomputes the values that depend on
     /// it, and not plain files of debugfs.
     pub const fn tunes_by_sysctl(self) -> bool {
-        matches!(self, Version::V5_10)
+        !matches!(self, Version::V5_15 | Version::V6_1)
     }
 }
 
@@ -77,7 +100,42 @@ impl FairVersion for Version {
 
     #[inline]
     fn forks_count_forbidden_cpus(self) -> bool {
-        false
+        self <= Version::V5_15
+    }
+
+    #[inline]
+    fn newidle_needs_idle_time(self) -> bool {
+        self <= Version::V5_15
+    }
+
+    #[inline]
+    fn sums_follow_averages(self) -> bool {
+        self <= Version::V5_15
+    }
+
+    #[inline]
+    fn attaches_outside_queueing(self) -> bool {
+        self <= Version::V5_15
+    }
+
+    #[inline]
+    fn decays_on_idle_cpus(self) -> bool {
+        self > Version::V5_15
+    }
+
+    #[inline]
+    fn idle_policy_keeps_load(self) -> bool {
+        self <= Version::V5_15
+    }
+
+    #[inline]
+    fn nodes_keep_a_quarter(self) -> bool {
+        self == Version::V5_15
+    }
+
+    #[inline]
+    fn never_moves_too_much_util(self) -> bool {
+        self <= Version::V5_15
     }
 
     #[inline]
@@ -93,7 +151,7 @@ impl FairVersion for Version {
     fn quotas(self) -> BandwidthVersion {
         match self {
             Version::V5_10 => BandwidthVersion::V5_4,
-            Version::V6_1 => BandwidthVersion::V5_14,
+            Version::V5_15 | Version::V6_1 => BandwidthVersion::V5_14,
         }
     }
 
@@ -139,6 +197,14 @@ pub struct Features {
     pub base_slice: bool,
     /// Newly idle CPUs balance less often the less it achieves (a back-port to 6.1).
     pub ni_random: bool,
+    /// A task may wake on its waker's CPU because that is idle, or about to be.
+    pub wa_idle: bool,
+    /// A task may wake on its waker's CPU because less load is there.
+    pub wa_weight: bool,
+    /// A wakeup examines fewer CPUs the busier the cache's CPUs are.
+    pub sis_util: bool,
+    /// A wakeup examines the fewer CPUs the shorter the waker's CPU idles.
+    pub sis_prop: bool,
 }
 
 /// A feature: its name and its switch.
@@ -152,7 +218,7 @@ pub struct Feature {
 }
 
 /// All features.
-pub static FEATURES: [Feature; 9] = [
+pub static FEATURES: [Feature; 13] = [
     Feature {
         name: "GENTLE_FAIR_SLEEPERS",
         help: "sleepers get half of the latency as credit, not all of it",
@@ -198,11 +264,31 @@ pub static FEATURES: [Feature; 9] = [
         help: "newly idle CPUs balance less often the less it achieves",
         switch: |features| &mut features.ni_random,
     },
+    Feature {
+        name: "WA_IDLE",
+        help: "a task may wake on its waker's CPU because that is idle, or about to be",
+        switch: |features| &mut features.wa_idle,
+    },
+    Feature {
+        name: "WA_WEIGHT",
+        help: "a task may wake on its waker's CPU because less load is there",
+        switch: |features| &mut features.wa_weight,
+    },
+    Feature {
+        name: "SIS_UTIL",
+        help: "a wakeup examines fewer CPUs the busier the cache's CPUs are",
+        switch: |features| &mut features.sis_util,
+    },
+    Feature {
+        name: "SIS_PROP",
+        help: "a wakeup examines the fewer CPUs the shorter the waker's CPU idles",
+        switch: |features| &mut features.sis_prop,
+    },
 ];
 
 impl Features {
     /// The boot values of the release.
-    pub const fn of(_: Version) -> Features {
+    pub const fn of(version: Version) -> Features {
         Features {
             gentle_fair_sleepers: true,
             start_debit: true,
@@ -213,6 +299,10 @@ impl Features {
             alt_period: true,
             base_slice: true,
             ni_random: false,
+            wa_idle: true,
+            wa_weight: true,
+            sis_util: version.scans_by_utilisation(),
+            sis_prop: !version.scans_by_utilisation(),
         }
     }
 }

@@ -54,7 +54,8 @@ impl Fair<LeastVruntime> {
         if !features.base_slice {
             return slice;
         }
-        let idle = self.info[e].idle && self.version.has_idle_groups() && !self.is_idle_only(q);
+        let idle =
+            self.info[e].idle && self.version.has_idle_granularity() && !self.is_idle_only(q);
         slice.max(if idle { tunables.idle_min_granularity_ns } else { tunables.min_granularity_ns })
     }
 }

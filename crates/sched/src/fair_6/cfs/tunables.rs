@@ -3,7 +3,7 @@
 
 use super::releases::{FEATURES, Features, Version};
 use crate::fair_6::balance_tunables::{BalanceTunables, quota_slice};
-use crate::fair_6::rule_state::FairTunables;
+use crate::fair_6::rule_state::{FairTunables, WakeupFeatures};
 use alloc::vec::Vec;
 use schedlab_core::Tunable;
 
@@ -120,6 +120,12 @@ impl FairTunables for Tunables {
         self.features.ni_random
     }
 
+    #[inline]
+    fn wakeups(&self) -> WakeupFeatures {
+        let Features { wa_idle, wa_weight, sis_util, sis_prop, .. } = self.features;
+        WakeupFeatures { wa_idle, wa_weight, sis_util, sis_prop }
+    }
+
     fn rescale(&mut self, online: u32) {
         self.online = online;
         let factor = factor(self.scaling, online);
@@ -169,7 +175,7 @@ impl FairTunables for Tunables {
             help: "1: a forked child runs before its parent",
         });
         all.push(quota_slice(quota_slice_us));
-        if self.version.has_idle_groups() {
+        if self.version.has_idle_granularity() {
             all.push(Tunable {
                 name: "idle_min_granularity_ns".into(),
                 value: self.idle_min_granularity_ns as i64,
@@ -179,7 +185,7 @@ impl FairTunables for Tunables {
         }
         let mut features = self.features;
         // NI_RANDOM is a back-port to 6.1's stable series.
-        let has = |name| name != "NI_RANDOM" || self.version != Version::V5_10;
+        let has = |name| name != "NI_RANDOM" || self.version == Version::V6_1;
         for feature in FEATURES.iter().filter(|feature| has(feature.name)) {
             all.push(Tunable {
                 name: feature.name.into(),

@@ -17,11 +17,12 @@ impl Fair<LeastVruntime> {
         };
         let now_ns = platform.now_ns();
         let info = &mut self.info[c];
-        let delta_ns = now_ns - info.exec_start;
+        let clock_ns = now_ns + self.clock_ns;
+        let delta_ns = clock_ns - info.exec_start;
         if delta_ns == 0 {
             return;
         }
-        info.exec_start = now_ns;
+        info.exec_start = clock_ns;
         let queue = &mut self.cfs_rqs[q];
         if info.task.is_some() {
             self.exec_clock[queue.cpu.index()] += delta_ns;

@@ -601,11 +601,11 @@ fn the_short_way_to_an_idle_cpu_leads_to_the_same() {
         fair.balance.nr_idle_scan[0] = looks;
         for target in 0..CPUS {
             fair.idle_seen = false;
-            let short = fair.scan_for_idle(rqs, pid, CpuId(target));
+            let short = fair.scan_for_idle(rqs, pid, CpuId(target), CpuId(target));
             fair.idle_seen = true;
             assert_eq!(
                 short,
-                fair.scan_for_idle(rqs, pid, CpuId(target)),
+                fair.scan_for_idle(rqs, pid, CpuId(target), CpuId(target)),
                 "{looks} looks from {target}"
             );
             found += u32::from(short.is_some());

@@ -18,7 +18,7 @@ impl Fair<EarliestDeadline> {
             return;
         };
         let now_ns = platform.now_ns();
-        let delta_ns = now_ns - self.info[c].exec_start;
+        let delta_ns = now_ns + self.clock_ns - self.info[c].exec_start;
         if delta_ns != 0 {
             self.charge_curr(rqs, platform, q, delta_ns);
         }
@@ -33,7 +33,7 @@ impl Fair<EarliestDeadline> {
         };
         let now_ns = platform.now_ns();
         let info = &mut self.info[c];
-        info.exec_start = now_ns;
+        info.exec_start += delta_ns;
         if info.task.is_some() {
             self.exec_clock[queue.cpu.index()] += delta_ns;
         }
