@@ -58,6 +58,16 @@ pub static ENTRY: Entry = Entry {
             ..DEFAULT
         },
         Release {
+            version: "3.10",
+            also: &["3.10.99"],
+            summary: "load tracking for group shares, idle siblings, newly idle balancing only \
+                on CPUs that idle for long",
+            golden: &[("cfs", "3.10.99")],
+            can: Capabilities { quotas: true, user_groups: false, ..DEFAULT.can },
+            build: Build::Ordinary(|config| Box::new(super::v3_10::Kernel310::of_config(config))),
+            ..DEFAULT
+        },
+        Release {
             version: "2.6.31",
             summary: "latency 20 ms, full credit for sleepers; one CPU; from the list of \
                 differences, not checked against a kernel",

@@ -104,6 +104,13 @@ pub trait FairClass6 {
     /// `prev` stops running and `next` runs. Both are fair.
     fn switch(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid, next: Pid);
 
+    /// `update_cpu_load_active`: the tick of `cpu`, before the hook of the running thread's class
+    /// (before 3.11).
+    #[inline]
+    fn tick_begins(&mut self, cpu: CpuId) {
+        let _ = cpu;
+    }
+
     /// The tick interrupted `pid`.
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 
