@@ -214,6 +214,10 @@ impl FairClass6 for Cfs310 {
 
     fn inherit(&mut self, _: Pid, _: Pid) {}
 
+    fn wakeups_read_old_clock(&self) -> bool {
+        false
+    }
+
     fn woken_on(&mut self, now_ns: u64, cpu: CpuId) {
         let max = 2 * self.base.tunables.migration_cost_ns;
         let state = self.cpu_state(cpu);

@@ -174,6 +174,13 @@ pub trait FairClass6 {
     /// `child` has just been forked by `parent`: it inherits the parent's wakeup statistics.
     fn inherit(&mut self, child: Pid, parent: Pid);
 
+    /// Whether a wakeup reads the clock of the CPU where the task last ran, even if the task goes
+    /// elsewhere.
+    #[inline]
+    fn wakeups_read_old_clock(&self) -> bool {
+        true
+    }
+
     /// A wakeup has put a task on the runqueue of `cpu`.
     fn woken_on(&mut self, now_ns: u64, cpu: CpuId);
 
