@@ -305,6 +305,8 @@ impl Cfs310 {
                 && load < 16
                 && self.base.balancing[env.level][env.dst.index()].nr_failed == 0;
             let barred = self.base.throttled_lb_pair(self.queue_of(e), env.dst);
+            // What is too heavy to move was not refused for its affinity.
+            env.all_pinned &= load / 2 <= env.imbalance;
             if barred || light || load / 2 > env.imbalance || !self.can_migrate(rqs, env, e) {
                 // To the tail of the list.
                 self.cpus[busiest.index()].tasks.rotate_right(1);
