@@ -63,6 +63,17 @@ pub static ENTRY: Entry = Entry {
             ..DEFAULT
         },
         Release {
+            version: "3.10",
+            also: &["3.10.99"],
+            summary: "load tracking for group shares, idle siblings; agrees with 128 of 136 \
+                schedules of 3.10.99: moves after changes of affinity or group, and quotas on several CPUs, are not all right",
+            // `("cfs", "3.10.99")` belongs here when all of them agree.
+            golden: &[],
+            can: Capabilities { quotas: true, user_groups: false, ..DEFAULT.can },
+            build: Build::Ordinary(|config| Box::new(super::v3_10::Kernel310::of_config(config))),
+            ..DEFAULT
+        },
+        Release {
             version: "2.6.31",
             summary: "latency 20 ms, full credit for sleepers; one CPU; from the list of \
                 differences, not checked against a kernel",

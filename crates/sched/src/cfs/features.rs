@@ -30,6 +30,12 @@ pub enum Feature {
     DoubleTick,
     ArchPower,
     OwnerSpin,
+    WakeupPreemption,
+    NontaskPower,
+    TtwuQueue,
+    RtRuntimeShare,
+    LbMin,
+    ForceSdOverlap,
 }
 
 impl Feature {
@@ -89,6 +95,20 @@ impl Feature {
                 ("ARCH_POWER", "CPU power as reported by the architecture; all CPUs are equal here")
             }
             Feature::OwnerSpin => ("OWNER_SPIN", "mutexes spin; without effect here"),
+            Feature::WakeupPreemption => ("WAKEUP_PREEMPTION", "woken tasks may preempt"),
+            Feature::NontaskPower => {
+                ("NONTASK_POWER", "interrupts take CPU power; without effect here")
+            }
+            Feature::TtwuQueue => {
+                ("TTWU_QUEUE", "wakeups elsewhere are queued there; without effect here")
+            }
+            Feature::RtRuntimeShare => {
+                ("RT_RUNTIME_SHARE", "real-time runtime is shared between CPUs; always so here")
+            }
+            Feature::LbMin => ("LB_MIN", "the balancer leaves very light tasks where they are"),
+            Feature::ForceSdOverlap => {
+                ("FORCE_SD_OVERLAP", "domains are built as overlapping ones; without effect here")
+            }
             Feature::AsymEffLoad => {
                 ("ASYM_EFF_LOAD", "no load added means none, whatever the shares")
             }
@@ -121,6 +141,22 @@ pub(super) const FEATURES_2_6_32: &[(Feature, bool)] = &[
     (Feature::LbSharesUpdate, true),
     (Feature::AsymEffLoad, true),
     (Feature::OwnerSpin, true),
+];
+
+pub(super) const FEATURES_3_10: &[(Feature, bool)] = &[
+    (Feature::GentleFairSleepers, true),
+    (Feature::StartDebit, true),
+    (Feature::NextBuddy, false),
+    (Feature::LastBuddy, true),
+    (Feature::CacheHotBuddy, true),
+    (Feature::WakeupPreemption, true),
+    (Feature::ArchPower, true),
+    (Feature::LbBias, true),
+    (Feature::NontaskPower, true),
+    (Feature::TtwuQueue, true),
+    (Feature::LbMin, false),
+    (Feature::RtRuntimeShare, true),
+    (Feature::ForceSdOverlap, false),
 ];
 
 pub(super) const FEATURES_2_6_31: &[(Feature, bool)] = &[

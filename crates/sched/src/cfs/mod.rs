@@ -54,6 +54,7 @@
 //! | [`rules`], [`grounds`] | the decision rules and their grounds |
 //! | [`entries`] | the releases in the registry, and how they are built |
 //! | [`tunables`] | the tunables |
+//! | [`v3_10`] | 3.10, which has load tracking and a balancer of its own |
 //! | [`interactive`] | a proposed change: CPU-bound tasks are made less nice |
 //! | [`wait_runtime`] | 2.6.23, which has a different algorithm |
 //!
@@ -110,6 +111,7 @@ pub mod timeline;
 pub mod tunables;
 pub mod update_curr;
 pub mod update_shares;
+pub mod v3_10;
 pub mod vruntime;
 pub mod wait_runtime;
 

@@ -84,7 +84,7 @@ impl Cfs {
     }
 
     /// Returns the pick where there are buddies, and the rule if it is one of them.
-    fn pick_buddy_or_leftmost(&self, q: CfsRqId) -> (EntityId, Rule) {
+    pub(super) fn pick_buddy_or_leftmost(&self, q: CfsRqId) -> (EntityId, Rule) {
         let queue = &self.queues[q];
         let left = queue.timeline.leftmost().expect("an entity waits");
         let near = |buddy: Option<EntityId>, rule: Rule| {

@@ -7,7 +7,7 @@
 //! because their balancers are not known well enough.
 
 use super::features::{
-    FEATURES_2_6_24, FEATURES_2_6_28, FEATURES_2_6_31, FEATURES_2_6_32, Feature,
+    FEATURES_2_6_24, FEATURES_2_6_28, FEATURES_2_6_31, FEATURES_2_6_32, FEATURES_3_10, Feature,
 };
 use crate::classes::bandwidth::BandwidthVersion;
 
@@ -236,6 +236,9 @@ impl Version {
         over_pulls: false,
         ..Version::V2_6_32
     };
+
+    /// 3.10, whose balancing is in [`v3_10`](super::v3_10).
+    pub const V3_10: Version = Version { name: "3.10", features: FEATURES_3_10, ..Version::V3_2 };
 
     /// 2.6.32 with the rule of [`interactive`](super::interactive).
     pub const INTERACTIVE: Version = Version { interactive: true, ..Version::V2_6_32 };

@@ -5,7 +5,7 @@ use super::entity::{Entity, EntityKind};
 use super::ids::{CfsRqId, EntityId};
 use super::load_weight::LoadWeight;
 use crate::classes::{Pid, Rqs};
-use schedlab_core::{GroupId, Platform, Policy, SchedAttr};
+use schedlab_core::{CpuId, GroupId, Platform, Policy, SchedAttr};
 
 impl Cfs {
     /// Creates the entity of a new task, as a member of `group` on its CPU.
@@ -28,6 +28,12 @@ impl Cfs {
         self.entity_of[pid.index()] = Some(e);
         self.set_task_rq(e, group, rqs.cpu_of(pid));
         e
+    }
+
+    /// Creates the entity of a new task of nice 0 in the root group.
+    pub(super) fn new_entity(&mut self, pid: Pid, cpu: CpuId) -> EntityId {
+        let load = self.load_of(pid, &SchedAttr::nice(0));
+        self.entities.push(Entity::new(EntityKind::Task(pid), load, CfsRqId::root(cpu), None))
     }
 
     /// Returns the entity of a task.

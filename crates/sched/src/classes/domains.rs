@@ -267,6 +267,20 @@ impl Domains {
         Domains::build(cpus, levels.collect(), Dropping::EqualSpans, |_| true)
     }
 
+    /// Like `of_reaches`, but the flags decide which are dropped.
+    pub fn of_reaches_by_flags(
+        cpus: u32,
+        levels: Vec<(LevelKind, DomainParams, Reach)>,
+    ) -> Domains {
+        let mut below = Reach::Divided((0..cpus).collect());
+        let levels = levels.into_iter().map(|(kind, params, reach)| {
+            let below = core::mem::replace(&mut below, reach.clone());
+            Described { kind, params, reach, below }
+        });
+        let dropping = Dropping::NoNewFlags { next_stays: false };
+        Domains::build(cpus, levels.collect(), dropping, |_| true)
+    }
+
     /// Rebuilds the domains over the online CPUs after a CPU has gone offline or come back. Offline
     /// CPUs have none.
     pub fn rebuild(&mut self, is_online: impl Fn(CpuId) -> bool) {

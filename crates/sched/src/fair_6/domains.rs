@@ -140,7 +140,7 @@ fn build_with(topology: &Topology, params: impl Fn(LevelKind) -> DomainParams) -
 }
 
 /// The CPUs of all nodes within `distance` of each CPU's own.
-fn nodes_within(topology: &Topology, distance: u32) -> Reach {
+pub(crate) fn nodes_within(topology: &Topology, distance: u32) -> Reach {
     let node_of = |cpu: CpuId| topology.place(cpu).node;
     let row = |node: u32| -> Vec<CpuId> {
         topology.iter().filter(|&cpu| topology.distance(node, node_of(cpu)) <= distance).collect()

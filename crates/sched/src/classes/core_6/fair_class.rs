@@ -141,6 +141,13 @@ pub trait FairClass6 {
     /// Switches from `prev` to `next`. Both are fair.
     fn switch(&mut self, rqs: &mut Rqs, platform: &mut Platform, prev: Pid, next: Pid);
 
+    /// `update_cpu_load_active`: the tick of `cpu`, before the hook of the running thread's class
+    /// (before 3.11).
+    #[inline]
+    fn tick_begins(&mut self, cpu: CpuId) {
+        let _ = cpu;
+    }
+
     /// Handles a tick that interrupted `pid`.
     fn task_tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 
@@ -227,6 +234,13 @@ pub trait FairClass6 {
 
     /// Gives `child`, which `parent` has just forked, the parent's wakeup statistics.
     fn inherit(&mut self, child: Pid, parent: Pid);
+
+    /// Whether a wakeup reads the clock of the CPU where the task last ran, even if the task goes
+    /// elsewhere.
+    #[inline]
+    fn wakeups_read_old_clock(&self) -> bool {
+        true
+    }
 
     /// Records that a wakeup has put a task on the runqueue of `cpu`.
     fn woken_on(&mut self, now_ns: u64, cpu: CpuId);

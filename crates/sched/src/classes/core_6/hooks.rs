@@ -113,6 +113,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         self.core.update_rq_clock(platform, cpu);
         let Self { core: rqs, deadline, rt, fair, .. } = self;
         let curr = rqs.curr(cpu);
+        fair.tick_begins(cpu);
         match rqs.thread(curr).class {
             ClassId::Fair => fair.task_tick(rqs, platform, curr),
             // Even a task that has just blocked is charged for the tick.

@@ -97,7 +97,6 @@ pub use fair_class::FairClass6;
 impl<F: FairClass6> Core6<F> {
     /// Creates an idle machine with these domains.
     pub fn with_fair_class(fair: F, domains: Domains, hz: u32) -> Core6<F> {
-        let cpus = domains.cpus();
         let real_time = RtVersion {
             throttling: !fair.has_fair_server(),
             // RT_RUNTIME_SHARE is off since 5.10.
@@ -107,6 +106,12 @@ impl<F: FairClass6> Core6<F> {
             periods_from_start: true,
             throttled_uncounted: true,
         };
+        Core6::with_classes(fair, real_time, domains, hz)
+    }
+
+    /// Like [`with_fair_class`](Core6::with_fair_class), with another real-time class.
+    pub fn with_classes(fair: F, real_time: RtVersion, domains: Domains, hz: u32) -> Core6<F> {
+        let cpus = domains.cpus();
         let mut deadline = Deadline::new(cpus);
         if fair.has_fair_server() {
             let fits = deadline.set_fair_server(FAIR_SERVER_NS.0, FAIR_SERVER_NS.1);

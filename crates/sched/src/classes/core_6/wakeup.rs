@@ -9,7 +9,9 @@ impl<F: FairClass6> Core6<F> {
     pub(super) fn wake_up(&mut self, platform: &mut Platform, pid: Pid, waker: Waker) {
         let sync = waker.is_sync();
         let cpu = self.core.cpu_of(pid);
-        self.core.update_rq_clock(platform, cpu);
+        if self.fair.wakeups_read_old_clock() {
+            self.core.update_rq_clock(platform, cpu);
+        }
         let running = self.core.is_running(pid);
         if self.core.thread(pid).on_rq {
             // The task sleeps, but its dequeue was delayed: it is woken where it is.

@@ -83,6 +83,8 @@ impl RtVersion {
         periods_from_start: false,
         throttled_uncounted: false,
     };
+    /// 3.10.
+    pub const V3_10: RtVersion = RtVersion { stays_over_lesser: true, ..RtVersion::V2_6_25 };
     /// 2.6.25 and later.
     pub const V2_6_25: RtVersion = RtVersion {
         throttling: true,
