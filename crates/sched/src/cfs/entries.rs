@@ -65,8 +65,8 @@ pub static ENTRY: Entry = Entry {
         Release {
             version: "3.10",
             also: &["3.10.99"],
-            summary: "load tracking for group shares, idle siblings; agrees with 128 of 136 \
-                schedules of 3.10.99: moves after changes of affinity or group, and quotas on several CPUs, are not all right",
+            summary: "load tracking for group shares, idle siblings; most schedules of 3.10.99 \
+                agree, but not all with quotas or moves between groups on several CPUs",
             // `("cfs", "3.10.99")` belongs here when all of them agree.
             golden: &[],
             can: Capabilities { quotas: true, user_groups: false, ..DEFAULT.can },

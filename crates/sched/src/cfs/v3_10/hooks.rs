@@ -215,6 +215,10 @@ impl FairClass6 for Cfs310 {
 
     fn inherit(&mut self, _: Pid, _: Pid) {}
 
+    fn affinity_takes_lowest(&self) -> bool {
+        true
+    }
+
     fn wakeups_read_old_clock(&self) -> bool {
         false
     }

@@ -235,6 +235,12 @@ pub trait FairClass6 {
     /// Gives `child`, which `parent` has just forked, the parent's wakeup statistics.
     fn inherit(&mut self, child: Pid, parent: Pid);
 
+    /// Whether a task whose affinity forbids its CPU goes to the lowest CPU that is allowed (up to
+    /// 5.4); otherwise to a different one each time.
+    fn affinity_takes_lowest(&self) -> bool {
+        false
+    }
+
     /// Whether a wakeup reads the clock of the CPU where the task last ran, even if the task goes
     /// elsewhere.
     #[inline]

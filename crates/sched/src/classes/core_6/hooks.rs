@@ -288,7 +288,11 @@ impl<F: FairClass6> Scheduler for Core6<F> {
         }
         self.core.thread_mut(pid).nr_cpus_allowed = nr;
         // A CPU is chosen even if it is not needed.
-        let to = self.next_allowed_cpu(pid, cpu);
+        let to = if self.fair.affinity_takes_lowest() {
+            self.fallback_cpu(pid)
+        } else {
+            self.next_allowed_cpu(pid, cpu)
+        };
         if self.core.is_allowed(pid, cpu) || !self.core.thread(pid).on_rq {
             // The CPU of a sleeper is chosen when it wakes.
             return;
