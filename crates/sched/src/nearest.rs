@@ -23,10 +23,6 @@ struct Between {
     differs: &'static str,
 }
 
-/// Differences of 7.2 and of the releases after 7.3.
-const AFTER_6_18: &str = "the 7.3 modelled here is derived from 6.18 and adds HRTICK; no description of the other \
-                          changes after 6.18 is available";
-
 /// Known facts about releases between the implemented ones. A release without a row here is
 /// unknown.
 const BETWEEN: &[Between] = &[
@@ -76,13 +72,11 @@ const BETWEEN: &[Between] = &[
     },
     Between {
         name: "eevdf",
-        from: "7.0",
-        to: "7.1",
-        like: "6.19",
-        differs: "lag is limited by the longest slice since 7.0, HRTICK is on since 7.1",
+        from: "7.4",
+        to: "99",
+        like: "7.3",
+        differs: "releases after 7.3 were not examined",
     },
-    Between { name: "eevdf", from: "7.2", to: "7.2", like: "7.3", differs: AFTER_6_18 },
-    Between { name: "eevdf", from: "7.4", to: "99", like: "7.3", differs: AFTER_6_18 },
     Between {
         name: "cfs",
         from: "2.6.33",
@@ -94,25 +88,75 @@ const BETWEEN: &[Between] = &[
     Between {
         name: "cfs",
         from: "3.3",
-        to: "4.9",
+        to: "3.7",
         like: "3.2",
-        differs: "releases from 3.3 to 5.9 (including 3.10, 4.18 and 5.4) were not examined; load \
-                  tracking per task, which 5.10 has and 3.2 does not, came in between",
+        differs: "they were not examined; load tracking per task, which 3.10 has, came with 3.8",
+    },
+    Between {
+        name: "cfs",
+        from: "3.8",
+        to: "3.9",
+        like: "3.10",
+        differs: "they were not examined",
+    },
+    Between {
+        name: "cfs",
+        from: "3.11",
+        to: "4.9",
+        like: "3.10",
+        differs: "they were not examined; the load tracking of 4.14 came in between",
     },
     Between {
         name: "cfs",
         from: "4.10",
+        to: "4.13",
+        like: "4.14",
+        differs: "they were not examined",
+    },
+    Between {
+        name: "cfs",
+        from: "4.15",
+        to: "4.17",
+        like: "4.18",
+        differs: "they were not examined; by recollection, runnable weights came with 4.15 and \
+                  estimated utilisation with 4.17",
+    },
+    Between {
+        name: "cfs",
+        from: "4.20",
+        to: "5.2",
+        like: "4.19",
+        differs: "they were not examined; by recollection, threads have full capacity since 5.1",
+    },
+    Between {
+        name: "cfs",
+        from: "5.3",
+        to: "5.3",
+        like: "5.4",
+        differs: "it was not examined; by recollection, searches for CPUs that run only \
+                  SCHED_IDLE tasks came with 5.4",
+    },
+    Between {
+        name: "cfs",
+        from: "5.5",
         to: "5.9",
         like: "5.10",
-        differs: "releases from 3.3 to 5.9 (including 4.18 and 5.4) were not examined",
+        differs: "they were not examined; runnable load was tracked up to 5.6",
     },
     Between {
         name: "cfs",
         from: "5.11",
+        to: "5.14",
+        like: "5.15",
+        differs: "they were not examined; bursts of quotas came with 5.14",
+    },
+    Between {
+        name: "cfs",
+        from: "5.16",
         to: "6.0",
         like: "6.1",
-        differs: "releases from 5.11 to 6.0 (including 5.15) were not examined; 5.10 has no idle \
-                  groups and no quota bursts, and bounds the search for an idle sibling by SIS_PROP",
+        differs: "they were not examined; in 5.15 the sums of load tracking follow the averages, \
+                  and newly idle CPUs balance only if they idle for long",
     },
     Between {
         name: "cfs",

@@ -67,8 +67,7 @@ pub static ENTRY: Entry = Entry {
             also: &["3.10.99"],
             summary: "load tracking for group shares, idle siblings; most schedules of 3.10.99 \
                 agree, but not all with quotas or moves between groups on several CPUs",
-            // `("cfs", "3.10.99")` belongs here when all of them agree.
-            golden: &[],
+            golden: &[("cfs", "3.10.99")],
             can: Capabilities { quotas: true, user_groups: false, ..DEFAULT.can },
             build: Build::Ordinary(|config| Box::new(super::v3_10::Kernel310::of_config(config))),
             ..DEFAULT
