@@ -327,7 +327,7 @@ impl FairClass for Cfs {
         self.rebalance_domains(rqs, rt, platform, cpu);
     }
 
-    /// Starts the domains anew. Releases that do so also scale the tunables again.
+    /// Builds the domains again. Releases that do so also scale the tunables again.
     fn domains_rebuilt(&mut self, rqs: &Rqs, platform: &Platform) {
         if self.version.rescales {
             // A CPU that goes offline is still counted.

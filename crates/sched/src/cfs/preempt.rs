@@ -36,7 +36,7 @@ impl Cfs {
     ///
     /// The second test of 2.6.32 compares a signed difference with an unsigned slice. On 64-bit
     /// machines an entity that is still *behind* the leftmost one therefore passes it, at every
-    /// tick, as if it were far ahead. It is then usually picked again, and its slice starts anew.
+    /// tick, as if it were far ahead. It is then usually picked again, and its slice begins again.
     #[inline]
     pub(super) fn check_preempt_tick(
         &mut self,

@@ -83,7 +83,7 @@ pub struct BandwidthVersion {
     pub throttled_draw: bool,
     /// Whether the queue that was throttled last gets runtime first (3.16 to 5.3).
     pub last_is_first: bool,
-    /// Whether every return of runtime starts the slack timer anew (up to 5.3).
+    /// Whether every return of runtime starts the slack timer again (up to 5.3).
     pub slack_restarts: bool,
     /// Whether a queue about to be throttled first asks for runtime once more (since 5.8).
     pub second_try: bool,

@@ -89,7 +89,7 @@ impl CpuCapacity {
         self.originals = alloc::vec![CAPACITY; self.lost.len()];
     }
 
-    /// Computes the capacities of all CPUs and groups, where those of threads are less than 1024.
+    /// Computes the capacities of all CPUs and groups, where threads have less than 1024.
     pub(super) fn compute_all(&mut self, domains: &Domains) {
         if self.originals.is_empty() {
             return;

@@ -256,8 +256,8 @@ impl Entity {
         self.vlag = until.0 as i64;
     }
 
-    /// `lag`, so much larger that it is `lag` again after this entity has joined a queue of weight
-    /// `load` and thereby moved V.
+    /// Returns `lag`, enlarged so that it is `lag` again after this entity has joined a queue of
+    /// weight `load` and has moved V by that.
     #[inline]
     pub fn inflated(&self, lag: i64, load: i64) -> i64 {
         if self.vt_shift == BY_DIVISION {

@@ -32,8 +32,8 @@ pub(super) struct Execs {
 
 impl<R: PickRule> Fair<R> {
     /// `select_task_rq_fair` at a fork by a parent on `this`, or at an exec by `execs`, which runs
-    /// there (`sched_balance_find_dst_cpu`). `policy`: of the child, or of `execs`. Also returns the
-    /// rule that decided.
+    /// there (`sched_balance_find_dst_cpu`). `policy`: of the child, or of `execs`. Also returns
+    /// the rule that decided.
     pub(super) fn find_dst_cpu(
         &mut self,
         rqs: &mut Rqs,

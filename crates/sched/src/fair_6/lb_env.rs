@@ -1,12 +1,14 @@
 //! The state of balancing between passes, and the description of one pass.
 
-use super::balance_5_4::cpu_load::AgedLoads;
 use super::domains::{self, CacheSharing};
 use super::ni_random::NewidleStats;
 use crate::classes::Pid;
 use crate::classes::domains::Domains;
 use alloc::vec::Vec;
 use schedlab_core::{CpuId, Platform};
+
+/// Loads of a CPU of several ages.
+pub(super) type AgedLoads = [u64; 5];
 
 /// The boot value of `migration_cost_ns`.
 const MIGRATION_COST_NS: u64 = 500_000;

@@ -28,7 +28,7 @@ impl<R: PickRule> Fair<R> {
             && self.is_throttled_below(self.cfs_rq_of(self.se_of(task)))
     }
 
-    /// Whether the running `task` leaves although nobody has asked it to give way (7.2 on).
+    /// Whether the running `task` leaves although it need not give way (7.2 on).
     #[inline]
     pub(super) fn leaves_unasked(&self, task: Pid) -> bool {
         self.version.throttles_at_charge()

@@ -2,10 +2,10 @@
 //!
 //! Up to 7.2 each group has a queue on each CPU, with a tree and a virtual time of its own, and an
 //! entity that competes for it one level up. Each level picks for itself. So the latency of a task
-//! depends on how deep it is, and protection, slices and delays of groups are only loosely those
-//! of their tasks.
+//! depends on how deep it is, and protection, slices and delays of groups correspond only loosely
+//! to their tasks'.
 //!
-//! In 7.3 all tasks of a CPU, of whatever group, stand in the tree of the CPU's root queue. The
+//! In 7.3 all tasks of a CPU, of whatever group, are in the tree of the CPU's root queue. The
 //! queues of groups are accounts: how many tasks there are, how much they weigh, how long they have
 //! run, and their load averages. A task competes with the part of its CPU that the hierarchy gives
 //! it, which is the product of its shares on all levels (`h_load`, here the
@@ -230,8 +230,9 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `__calc_prop_weight`, for every level: the weight with which the task of `e` competes for its
-    /// CPU: the product of its share and those of the groups above it, on their queues.
+    /// `__calc_prop_weight`, for every level: returns the weight with which the task of `e`
+    /// competes for its CPU, which is the product of its share and the shares of the groups above
+    /// it.
     pub(super) fn share_of_cpu(&self, e: EntityId) -> u64 {
         let mut share = NICE_0_WEIGHT;
         let mut next = Some(e);

@@ -181,14 +181,14 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
-    /// Whether queues know the load of what is *queued* on them (`runnable_load_avg`), and take that
-    /// for the load of a CPU, not the load average, which includes sleepers (4.2 to 5.6).
+    /// Whether queues keep the load of what is *queued* on them (`runnable_load_avg`), and that is
+    /// the load of a CPU, not the load average, which includes sleepers (4.2 to 5.6).
     #[inline]
     fn tracks_runnable_load(self) -> bool {
         false
     }
 
-    /// Whether the load sums of entities include their weights, as those of queues do (up to 4.14).
+    /// Whether the load sums of entities include their weights, as queues' sums do (up to 4.14).
     #[inline]
     fn sums_carry_weights(self) -> bool {
         false
@@ -283,15 +283,15 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
-    /// Whether a small weight is 0 when it is shifted back, as that of a group that has no load, and
-    /// not at least 2 (up to 5.5; corrected in longterm releases).
+    /// Whether a small weight, as of a group without load, is 0 when it is shifted back, and not at
+    /// least 2 (up to 5.5; corrected in longterm releases).
     #[inline]
     fn weights_may_vanish(self) -> bool {
         false
     }
 
-    /// Whether a running task that moves to another group is rescheduled (since 5.6, and in longterm
-    /// 5.4).
+    /// Whether a running task that moves to another group is rescheduled (since 5.6, and in
+    /// longterm 5.4).
     fn move_reschedules(self) -> bool {
         true
     }

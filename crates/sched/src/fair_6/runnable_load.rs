@@ -3,14 +3,14 @@
 //!
 //! An entity keeps the two averages beside each other: load, and runnable load. When it is queued
 //! its runnable load is added to the queue's, and when it leaves its runnable load is subtracted.
-//! In between both follow the same series, so that the queue's average is the sum of those of its
-//! entities. A task counts with its weight. The entity of a group counts with a **runnable
+//! In between both follow the same series, so that the queue's average is the sum of its entities'
+//! averages. A task counts with its weight. The entity of a group counts with a **runnable
 //! weight**: the part of its weight that corresponds to the part of its queue's load that is
 //! queued.
 //!
 //! Runnable load is kept in the fields for time spent runnable ([`Average`]), which came after it.
 //!
-//! In 4.14 the sums of entities include their weights, as those of queues do, and no runnable
+//! In 4.14 the sums of entities include their weights, as queues' sums do, and no runnable
 //! weights exist ([`sums_carry_weights`](super::rule_state::FairVersion::sums_carry_weights)).
 
 use super::cfs_rq::{CfsRq, Removed};
@@ -29,7 +29,7 @@ fn changed(value: u64, change: i64) -> u64 {
     value.saturating_add_signed(change)
 }
 
-/// How much `to` is more than `from`.
+/// Returns `to` minus `from`.
 fn difference(to: u64, from: u64) -> i64 {
     to.wrapping_sub(from) as i64
 }

@@ -124,8 +124,7 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// Queue `q` has a task that begins to run. From 7.2 on it is throttled if it has no runtime for
-    /// it.
+    /// Throttles queue `q`, a task of which begins to run, if it has no runtime (from 7.2 on).
     pub(super) fn check_runtime_of_next(
         &mut self,
         rqs: &mut Rqs,

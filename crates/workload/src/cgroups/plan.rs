@@ -36,8 +36,8 @@ pub struct Group {
     pub idle: bool,
     /// Its limit, checked: the quota is 1000 to 2^44 - 1 us, and the burst at most the quota.
     pub quota: Quota,
-    /// CPUs that its tasks may use: those of its own CPUs that its parent also has, or the parent's
-    /// CPUs if that leaves none. The set is not empty.
+    /// CPUs that its tasks may use: its own CPUs that its parent also has, or the parent's CPUs if
+    /// that leaves none. The set is not empty.
     pub cpuset: CpuSet,
     /// CPUs that were written to it. `None`: its parent's.
     pub own_cpus: Option<CpuSet>,

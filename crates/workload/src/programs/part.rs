@@ -7,7 +7,7 @@
 
 use schedlab_core::{CpuSet, GroupId, SchedAttr, TaskId};
 
-/// Settings with which a part is started: those of `nice(1)`, `chrt(1)`, `taskset(1)` and
+/// Settings with which a part is started, as by `nice(1)`, `chrt(1)`, `taskset(1)` and
 /// `cgexec(1)` for a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {

@@ -1,8 +1,8 @@
 //! Load tracking of 3.8 to 4.1: the fraction of recent time for which an entity was runnable.
 //!
 //! Time is counted in periods of 1024 us. A period `n` periods ago counts y^n, where y^32 = 1/2. An
-//! entity's **contribution** is its weight times the fraction. A queue sums those of its queued
-//! entities and, decaying, those of its sleepers, and publishes the sum to its group. From the
+//! entity's **contribution** is its weight times the fraction. A queue sums the contributions of
+//! its queued entities and, decaying, of its sleepers, and publishes the sum to its group. From the
 //! published sums of all CPUs follows the part of the group's shares that each CPU gets.
 
 use super::super::ids::{CfsRqId, EntityId};

@@ -1,6 +1,6 @@
-//! CFS of Linux 3.10: the rules of 3.2, in a kernel whose core is that of later releases.
+//! CFS of Linux 3.10: the rules of 3.2, in a kernel with the core of later releases.
 //!
-//! Entities, queues, timelines, weights, slices, buddies and groups are those of
+//! Entities, queues, timelines, weights, slices, buddies and groups are as in
 //! [`Cfs`](super::Cfs). What 3.10 has of its own is here:
 //!
 //! | file | contents |

@@ -1,4 +1,4 @@
-//! What runs: pick, put, the tick, preemption, yielding.
+//! Pick, put, tick, preemption and yielding.
 
 use super::super::entity::{Entity, EntityKind};
 use super::super::features::Feature;

@@ -178,7 +178,7 @@ impl Average {
 
     /// As [`update`](Average::update), where the signal "runnable" is **runnable load** (4.2 to
     /// 5.6), the weight of what is queued: its sum is one of us * y^n, like that of the load, and
-    /// its average is in weights. `weights` are those of the load and of the runnable load.
+    /// its average is in weights. `weights`: of the load and of the runnable load.
     pub fn update_runnable_load(
         &mut self,
         now_ns: u64,

@@ -1,18 +1,16 @@
 //! The load of a CPU: the average weight of what is queued there.
 //!
-//! Up to 5.2 each CPU also keeps loads of several ages (`cpu_load`): at each tick the load of age i
-//! moves a 2^i-th of the way to the present load. Balancing takes, of the present load and an old
-//! one, the larger for its own group and the smaller for others (`LB_BIAS`): so it does not react to
-//! short peaks.
+//! Up to 5.2 each CPU also keeps loads of several ages (`cpu_load`). At each tick the load of age
+//! i moves a 2^i-th of the way to the present load. Balancing takes, of the present load and an old
+//! one, the larger for its own group and the smaller for others (`LB_BIAS`), so that it does
+//! not react to short peaks.
 
 use crate::fair_6::class::Fair;
 use crate::fair_6::ids::CfsRqId;
+use crate::fair_6::lb_env::AgedLoads;
 use crate::fair_6::pick_rule::PickRule;
 use crate::fair_6::rule_state::{FairTunables as _, FairVersion as _};
 use schedlab_core::CpuId;
-
-/// Loads of a CPU of several ages.
-pub(in crate::fair_6) type AgedLoads = [u64; 5];
 
 /// Loads of several ages after another tick with the load `now`.
 pub(in crate::fair_6) fn aged(loads: AgedLoads, now: u64) -> AgedLoads {

@@ -11,7 +11,7 @@ use crate::fair_6::pick_rule::PickRule;
 use crate::fair_6::rule_state::FairVersion as _;
 use schedlab_core::{CpuId, CpuSet};
 
-/// What is compared of a group.
+/// Values of a group that are compared.
 #[derive(Clone, Copy)]
 struct Loads {
     /// Load of what is queued, relative to capacity.
@@ -106,7 +106,7 @@ impl<R: PickRule> Fair<R> {
         Loads { runnable: runnable * CAPACITY / capacity, load: load * CAPACITY / capacity, spare }
     }
 
-    /// `capacity_spare_without`: the capacity of `cpu` that is not used by others than `execs`.
+    /// `capacity_spare_without`: the capacity of `cpu` that tasks other than `execs` do not use.
     fn spare_without(&self, rqs: &Rqs, cpu: CpuId, execs: Option<Execs>) -> u64 {
         let queue = &self.cfs_rqs[CfsRqId::of_cpu(cpu)];
         let mut util = queue.cpu_util();

@@ -145,8 +145,8 @@ fn small_amount(own: GroupLoad, busiest: GroupLoad, per_task_here: u64, amount: 
 mod tests {
     use super::*;
 
-    /// The example of the specification: two CPUs, three hogs of nice 0. CPU 0 has two. CPU 1, which
-    /// is busy, pulls one: 512 are to be moved, which is less than a task.
+    /// The example of the description: two CPUs, three hogs of nice 0. CPU 0 has two. CPU 1 is busy
+    /// and pulls one: 512 are to be moved, which is less than a task.
     #[test]
     fn the_odd_one_of_three_hogs_goes_to_and_fro() {
         let group = |tasks, avg| GroupLoad {

@@ -155,8 +155,7 @@ impl Version {
         !matches!(self, Version::V5_10 | Version::Rhel8_5)
     }
 
-    /// Whether a pick drops the buddy marks of the entity that it picks, even if that is the running
-    /// one.
+    /// Whether a pick drops the buddy marks of the picked entity, even if that is the running one.
     pub const fn pick_clears_buddies(self) -> bool {
         self as u8 <= Version::Rhel8_5 as u8
     }

@@ -41,8 +41,8 @@ impl Fair<LeastVruntime> {
     }
 
     /// The same up to 5.4: the average follows in both directions by a quarter, and after a small
-    /// difference nothing is stored. The lowest bit of an estimate, by which those kernels note that
-    /// averages have not been renewed since, counts as part of it.
+    /// difference nothing is stored. The lowest bit of an estimate marks that averages have not
+    /// been renewed since, and counts as part of the estimate.
     #[cold]
     fn estimate_slowly(&mut self, e: EntityId) {
         let info = &mut self.info[e];

@@ -83,7 +83,7 @@ impl Fair<EarliestDeadline> {
         }
     }
 
-    /// Takes `e` off queue `q` and places it there again, with this lag. `initial`: as a new entity.
+    /// Takes `e` off queue `q` and places it there again with this lag; `initial`: as a new entity.
     fn place_again(&mut self, q: CfsRqId, e: EntityId, lag: i64, initial: bool) {
         let is_curr = self.cfs_rqs[q].tree_curr() == Some(e);
         self.cfs_rqs[q].nr_queued -= 1;

@@ -66,8 +66,8 @@
 //! start with a full request. 6.8 orders the tree by deadline. 6.12 introduced delayed dequeue and
 //! custom slices. 6.14 places an entity again when its weight changes. 6.18 protects up to a point
 //! in virtual time, and 6.19 lets children preempt only with a shorter slice. 7.1 ends turns by a
-//! timer. 7.3 has one tree for all tasks of a CPU. [`Version`] names each difference, from the first
-//! release to the last.
+//! timer. 7.3 has one tree for all tasks of a CPU. [`Version`] names each difference, from the
+//! first release to the last.
 
 pub mod bore;
 pub mod delayed_dequeue;
