@@ -149,8 +149,8 @@ mod tests {
         assert!(message.contains("there are round_robin"), "{message}");
         let message = find("round_robin@2.0").unwrap_err().to_string();
         assert!(message.contains("there are 1.0, 1.2, 1.2.13"), "{message}");
-        let message = find("eevdf@6.8").unwrap_err().to_string();
-        let nearest = "the nearest is eevdf@6.6 (eevdf@6.8: rules as 6.6; delayed dequeue";
+        let message = find("eevdf@6.9").unwrap_err().to_string();
+        let nearest = "the nearest is eevdf@6.8 (eevdf@6.9: rules as 6.8; they were not";
         assert!(message.contains(nearest), "{message}");
         let message = find("fcfs@6.8").unwrap_err().to_string();
         assert!(!message.contains("nearest"), "{message}");

@@ -93,7 +93,7 @@ fn write_overview(choices: &[Choice], output: &mut Output) -> Result<(), Failure
     write!(
         output,
         "\n\
-         checked: agrees with golden schedules of that kernel; derived: from a checked release,\n\
+         checked: against golden schedules of that kernel; derived: from a checked release,\n\
          by the known differences; reconstructed: from descriptions; defined: in no kernel.\n\
          The first release of each is its default. `schedlab list NAME` describes one:\n\
          differences between its releases, policies, HZ, tunables.\n"

@@ -335,8 +335,8 @@ mod tests {
     fn a_kernel_has_its_scheduler() {
         for (release, name) in [
             ("6.18.3-lab", Some("eevdf@6.18")),
-            ("6.8.0-45-generic", Some("eevdf@6.6")),
-            ("7.1.0", Some("eevdf@6.18")),
+            ("6.8.0-45-generic", Some("eevdf@6.8")),
+            ("7.1.0", Some("eevdf@7.1")),
             ("6.1.0-28-amd64", Some("cfs@6.1")),
             ("3.2.0-4-amd64", Some("cfs@3.2")),
             ("2.6.32-5-amd64", Some("cfs@2.6.32")),

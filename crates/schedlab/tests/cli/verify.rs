@@ -151,8 +151,8 @@ fn list_shows_every_release_and_what_can_be_set() {
     assert_eq!(first["policies"], serde_json::json!(["SCHED_OTHER"]));
     schedlab(&["list", "rond_robin"])
         .error(&["no scheduler \"rond_robin\"", "did you mean round_robin?"]);
-    let parts = ["nearest is eevdf@6.6 (eevdf@6.8: rules as 6.6; delayed dequeue"];
-    schedlab(&["list", "eevdf@6.8"]).error(&parts);
+    let parts = ["nearest is eevdf@6.8 (eevdf@6.9: rules as 6.8; they were not"];
+    schedlab(&["list", "eevdf@6.9"]).error(&parts);
     schedlab(&["list", "--format", "xml"]).error(&["xml", "table", "json"]);
 }
 
