@@ -39,6 +39,7 @@ pub static ENTRY: Entry = Entry {
         crate::fair_6::cfs::releases::V6_1,
         crate::fair_6::cfs::releases::V5_15,
         crate::fair_6::cfs::releases::V5_10,
+        crate::fair_6::cfs::releases::V_RHEL_8_5,
         crate::fair_6::cfs::releases::V5_4,
         crate::fair_6::cfs::releases::V4_19,
         crate::fair_6::cfs::releases::V4_18,

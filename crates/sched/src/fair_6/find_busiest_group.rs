@@ -240,13 +240,13 @@ impl<R: PickRule> Fair<R> {
             return (tasks > 1).then_some((MigrationType::Task, tasks / 2));
         }
         let (own, other) = (local.avg_load(), busiest.known_load());
-        if own >= other || own >= average {
+        if own >= other || (own >= average && !self.version.takes_load_above_average()) {
             return None;
         }
         // Unsigned: when the busiest group is below the average, the first difference wraps, and
         // the second one counts.
         let out = other.wrapping_sub(average).wrapping_mul(busiest.capacity());
-        let into = (average - own) * local.capacity();
+        let into = average.wrapping_sub(own).wrapping_mul(local.capacity());
         let load = out.min(into) / CAPACITY;
         (load > 0).then_some((MigrationType::Load, load))
     }
@@ -270,6 +270,13 @@ impl<R: PickRule> Fair<R> {
             let half = (tasks as u64) >> 1;
             let few = is_numa(rqs.domains.level(env.level).kind)
                 && local.nr_running + 1 < local.weight >> 2
+                && half <= NUMA_IMBALANCE_MIN;
+            return (half != 0 && !few).then_some((MigrationType::Task, half));
+        }
+        if self.version.nodes_keep_busiest_quarter() {
+            let half = (tasks as u64) >> 1;
+            let few = is_numa(rqs.domains.level(env.level).kind)
+                && busiest.nr_running < busiest.weight >> 2
                 && half <= NUMA_IMBALANCE_MIN;
             return (half != 0 && !few).then_some((MigrationType::Task, half));
         }

@@ -152,6 +152,14 @@ impl<R: PickRule> Fair<R> {
                 if here.nr_running + 1 < here.weight >> 2 {
                     return false;
                 }
+            } else if is_numa(level.kind) && self.version.nodes_keep_busiest_quarter() {
+                let has_spare =
+                    (here.kind, there.kind) == (GroupType::HasSpare, GroupType::HasSpare);
+                if has_spare && here.nr_running < span.cpus.len() as u64 >> 2 {
+                    return false;
+                }
+                // Nothing else keeps it.
+                allowed_imbalance = Some(0);
             } else if is_numa(level.kind) {
                 let usable = span.group(own).iter().filter(|&&cpu| allowed.contains(cpu)).count();
                 let few = self.caches.numa_imbalance(&rqs.domains, number, cpu);

@@ -110,6 +110,13 @@ impl<R: PickRule> FairClass6 for Fair<R> {
     }
 
     #[inline]
+    fn picked_again(&mut self, rqs: &Rqs, pid: Pid) {
+        if self.version.moves_who_goes_on() {
+            self.cfs_tasks_to_head(rqs, pid);
+        }
+    }
+
+    #[inline]
     fn turn_ends(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {
         R::turn_ends(self, rqs, platform, cpu);
     }

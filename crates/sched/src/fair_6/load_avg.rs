@@ -24,6 +24,9 @@ fn raise(sum: u64, average: u64) -> u64 {
 /// How the sums of a queue change with its averages when something is subtracted or passed up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sums {
+    /// They change by the same steps. Only utilisation that is passed up follows its average (up to
+    /// 5.12).
+    Plain,
     /// They are the averages, multiplied by the divider (up to 5.16).
     FollowAverages,
     /// They change by the same steps, and keep a lower limit (since 5.17).
@@ -60,16 +63,21 @@ impl CfsRq {
         self.pending.add(-((runnable_avg * divider) as i64) >> 10);
         avg.load_avg = avg.load_avg.saturating_sub(load_avg);
         avg.load_sum = match sums {
+            Sums::Plain => avg.load_sum.saturating_sub(load_avg * divider),
             Sums::FollowAverages => avg.load_avg * divider,
             Sums::HaveLimits => {
                 raise(avg.load_sum.saturating_sub(load_avg * divider), avg.load_avg)
             }
         };
         avg.util_avg = avg.util_avg.saturating_sub(util_avg);
-        avg.util_sum =
-            raise(u64::from(avg.util_sum).saturating_sub(util_avg * divider), avg.util_avg) as u32;
+        let util_sum = u64::from(avg.util_sum).saturating_sub(util_avg * divider);
+        avg.util_sum = match sums {
+            Sums::Plain => util_sum as u32,
+            _ => raise(util_sum, avg.util_avg) as u32,
+        };
         avg.runnable_avg = avg.runnable_avg.saturating_sub(runnable_avg);
         avg.runnable_sum = match sums {
+            Sums::Plain => avg.runnable_sum.saturating_sub(runnable_avg * divider),
             Sums::FollowAverages => avg.runnable_avg * divider,
             Sums::HaveLimits => {
                 raise(avg.runnable_sum.saturating_sub(runnable_avg * divider), avg.runnable_avg)
@@ -104,6 +112,11 @@ impl CfsRq {
         queue.util_avg = queue.util_avg.saturating_sub(avg.util_avg);
         queue.runnable_avg = queue.runnable_avg.saturating_sub(avg.runnable_avg);
         match sums {
+            Sums::Plain => {
+                queue.load_sum = queue.load_sum.saturating_sub(weight * avg.load_sum);
+                queue.util_sum = queue.util_sum.saturating_sub(avg.util_sum);
+                queue.runnable_sum = queue.runnable_sum.saturating_sub(avg.runnable_sum);
+            }
             Sums::FollowAverages => {
                 let divider = queue.divider();
                 queue.load_sum = queue.load_avg * avg.divider();
@@ -132,6 +145,7 @@ impl CfsRq {
         if attached {
             queue.load_avg = queue.load_avg.saturating_sub(avg.load_avg);
             queue.load_sum = match sums {
+                Sums::Plain => queue.load_sum.saturating_sub(old * avg.load_sum),
                 Sums::FollowAverages => queue.load_avg * avg.divider(),
                 Sums::HaveLimits => {
                     raise(queue.load_sum.saturating_sub(old * avg.load_sum), queue.load_avg)
@@ -155,6 +169,9 @@ impl<R: PickRule> Fair<R> {
 
     #[inline]
     fn sums(&self) -> Sums {
+        if self.version.sums_have_no_limits() {
+            return Sums::Plain;
+        }
         match self.version.sums_follow_averages() {
             true => Sums::FollowAverages,
             false => Sums::HaveLimits,
@@ -228,7 +245,7 @@ impl<R: PickRule> Fair<R> {
         let queue = &mut self.cfs_rqs[q].avg;
         let avg = &mut self.info[e].avg;
         let divider = queue.divider();
-        let follow = sums == Sums::FollowAverages;
+        let follow = sums != Sums::HaveLimits;
         // Utilisation and time spent runnable equal the queue's.
         if inner.util_avg != avg.util_avg {
             let sum = inner.util_avg * divider;
@@ -268,16 +285,19 @@ impl<R: PickRule> Fair<R> {
         let load_avg = weight * load_sum / divider;
         if load_avg != avg.load_avg {
             queue.load_avg = moved(queue.load_avg, avg.load_avg, load_avg);
-            queue.load_sum = match follow {
-                true => queue.load_avg * divider,
-                false => {
-                    let sum = moved(queue.load_sum, weight * avg.load_sum, weight * load_sum);
-                    raise(sum, queue.load_avg)
-                }
+            let sum = moved(queue.load_sum, weight * avg.load_sum, weight * load_sum);
+            queue.load_sum = match sums {
+                Sums::Plain => sum,
+                Sums::FollowAverages => queue.load_avg * divider,
+                Sums::HaveLimits => raise(sum, queue.load_avg),
             };
             avg.load_sum = load_sum;
             avg.load_avg = load_avg;
         } else if follow {
+            if sums == Sums::Plain {
+                let sum = moved(queue.load_sum, weight * avg.load_sum, weight * load_sum);
+                queue.load_sum = sum;
+            }
             avg.load_sum = load_sum;
         }
         true
@@ -361,12 +381,9 @@ impl<R: PickRule> Fair<R> {
             self.reweight_runnable_load(e, weight);
             return;
         }
+        let q = self.info[e].cfs_rq;
+        let sums = self.sums();
         let info = &mut self.info[e];
-        let q = info.cfs_rq;
-        let sums = match self.version.sums_follow_averages() {
-            true => Sums::FollowAverages,
-            false => Sums::HaveLimits,
-        };
         self.cfs_rqs[q].reweight(info, u64::from(self.se[e].weight), unscaled(weight), sums);
         self.invalidate(q);
     }
@@ -402,8 +419,8 @@ impl<R: PickRule> Fair<R> {
             Average { load_avg: weight, util_avg: util, runnable_avg: util, ..Average::default() };
     }
 
-    /// `attach_entity_cfs_rq`: the new `task`, which is not queued yet, joins the load of its queue,
-    /// and of the queues above, where releases do not leave that to the enqueue.
+    /// `attach_entity_cfs_rq`: the new `task`, not queued yet, joins the load of its queue and
+    /// of the queues above, where releases do not leave that to the enqueue.
     pub(super) fn attach_new(&mut self, now_ns: u64, task: Pid) {
         if !self.tracks_load() || !self.version.attaches_outside_queueing() {
             return;

@@ -36,6 +36,13 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
+    /// Whether a running task that is picked again becomes the newest on the list of its CPU's
+    /// tasks, like one that begins to run.
+    #[inline]
+    fn moves_who_goes_on(self) -> bool {
+        false
+    }
+
     /// Whether fork and exec sum over all CPUs of a group, not only over those that the task may
     /// use.
     #[inline]
@@ -46,7 +53,7 @@ pub trait FairVersion: Copy + Debug {
     /// Whether a wakeup searches as up to 5.18: for an idle core; then among as many CPUs as the
     /// idle time of its own CPU pays for (`SIS_PROP`), from the target on; and last among the
     /// threads of the target's core. The CPU used before the previous one is forgotten only when it
-    /// is chosen.
+    /// is chosen, and that of a waker becomes its own CPU.
     #[inline]
     fn scans_by_idle_time(self) -> bool {
         false
@@ -82,6 +89,19 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether sums of a queue never have a lower limit when something leaves (up to 5.12). See
+    /// [`sums_follow_averages`](FairVersion::sums_follow_averages) for what came next.
+    #[inline]
+    fn sums_have_no_limits(self) -> bool {
+        false
+    }
+
+    /// Whether load is evened out even if the own group is above the domain's average (up to 5.14).
+    #[inline]
+    fn takes_load_above_average(self) -> bool {
+        false
+    }
+
     /// Whether the averages of a task that wakes on another CPU have decayed during the time for
     /// which its old CPU was idle (since 6.0).
     #[inline]
@@ -93,6 +113,14 @@ pub trait FairVersion: Copy + Debug {
     /// node may have tasks for a quarter of its CPUs (5.12 to 5.17).
     #[inline]
     fn nodes_keep_a_quarter(self) -> bool {
+        false
+    }
+
+    /// Whether nodes keep an excess of at most two tasks only as long as the busiest one has tasks
+    /// for less than a quarter of its CPUs, and the parent's node keeps a child as long as it has
+    /// tasks for less than a quarter of the domain's (5.12).
+    #[inline]
+    fn nodes_keep_busiest_quarter(self) -> bool {
         false
     }
 
@@ -177,13 +205,6 @@ pub trait FairVersion: Copy + Debug {
     #[inline]
     fn busy_cpus_are_out_of_step(self) -> bool {
         true
-    }
-
-    /// Whether the CPU of a waker that may attract a task is the waker's own recently used one from
-    /// then on (up to 5.12).
-    #[inline]
-    fn notes_wakers_cpu(self) -> bool {
-        false
     }
 
     /// Whether a task of load 0 reduces the amount to move by nothing (up to 5.3), not by 1.

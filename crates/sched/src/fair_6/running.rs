@@ -187,8 +187,8 @@ impl<R: PickRule> Fair<R> {
         }
     }
 
-    /// `task` begins to run: it becomes the newest on the list of its CPU.
-    fn cfs_tasks_to_head(&mut self, rqs: &Rqs, task: Pid) {
+    /// `task` was picked: it becomes the newest on the list of its CPU.
+    pub(super) fn cfs_tasks_to_head(&mut self, rqs: &Rqs, task: Pid) {
         let cpu = rqs.cpu_of(task);
         if self.cpus > 1 && rqs.thread(task).on_rq && !self.version.moves_from_the_head() {
             self.cfs_tasks.to_head(cpu, self.se_of(task));

@@ -78,7 +78,7 @@ impl<R: PickRule> Fair<R> {
             target = self.wake_affine(rqs, platform, task, waker, prev, level);
         }
         let chosen = self.select_idle_sibling(rqs, task, prev, target, this);
-        if self.version.notes_wakers_cpu()
+        if self.version.scans_by_idle_time()
             && !is_wide
             && rqs.is_allowed(task, this)
             && let Some(e) = self.entity_of(by)
@@ -155,7 +155,8 @@ impl<R: PickRule> Fair<R> {
         if this_load < prev_load { (this, rules::WAKER_LOAD) } else { stays }
     }
 
-    /// `wake_affine_idle`: whether an idle CPU settles the question, or a waker that leaves its CPU.
+    /// `wake_affine_idle`: whether an idle CPU, or a waker that leaves its own, settles the
+    /// question.
     fn wake_affine_idle(&self, rqs: &Rqs, waker: Waker, prev: CpuId) -> Option<(CpuId, Rule)> {
         let this = waker.cpu();
         let stays = (prev, rules::PREV_CPU);

@@ -23,9 +23,11 @@ impl<R: PickRule> Fair<R> {
         let (idle, row_renewed) = (row.idle, row.renewed);
         let above = self.group_cfs_rq(row.parent.unwrap_or(GroupId::ROOT), cpu);
         // A group without activity has no load.
-        let info = Info { idle, avg: Average::default(), ..self.info_below(above) };
+        let mut info = Info { idle, avg: Average::default(), ..self.info_below(above) };
+        // The kernel attaches the entity when the group is made, unless its clock stands at 0.
+        // (Groups are taken to be made at time 0.)
+        info.avg.update(self.clock_ns, 0, 0, false, 1);
         let mut entity = Entity::new(self.tunables.base_slice());
-        let mut info = info;
         if row_renewed && self.version.renews_empty_groups() {
             let least = if self.version.weights_may_vanish() { 0 } else { 2 };
             entity.set_weight_of_at_least(least, LEAST_WEIGHT, None);

@@ -307,6 +307,12 @@ pub trait FairClass6 {
         let _ = (rqs, platform, pid);
     }
 
+    /// The fair `pid`, which was running, has been picked again.
+    #[inline]
+    fn picked_again(&mut self, rqs: &Rqs, pid: Pid) {
+        let _ = (rqs, pid);
+    }
+
     /// `cpu` has entered `schedule()`.
     #[inline]
     fn turn_ends(&mut self, rqs: &Rqs, platform: &mut Platform, cpu: CpuId) {

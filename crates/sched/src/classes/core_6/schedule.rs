@@ -30,7 +30,7 @@ impl<F: FairClass6> Core6<F> {
         let (next, is_fair) = self.pick_next(platform, cpu, above_fair);
         let Self { core: rqs, fair, .. } = self;
         match (prev_class == ClassId::Fair, is_fair) {
-            (true, true) if prev == next => {}
+            (true, true) if prev == next => fair.picked_again(rqs, next),
             (true, true) => fair.switch(rqs, platform, prev, next),
             (true, false) => fair.put_prev_task(rqs, platform, cpu, prev),
             (false, true) => fair.set_curr_task(rqs, platform, cpu, next),

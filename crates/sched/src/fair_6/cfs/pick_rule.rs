@@ -178,7 +178,7 @@ impl PickRule for LeastVruntime {
     fn pick_next_entity(fair: &mut Fair<Self>, q: CfsRqId) -> Option<(EntityId, Rule)> {
         let picked = fair.pick_entity(q);
         if let Some((e, _)) = picked
-            && fair.version.pick_clears_buddies()
+            && fair.version.forgets_buddies_in_picks()
         {
             fair.clear_all_buddies(e);
         }

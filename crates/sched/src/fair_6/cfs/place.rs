@@ -37,9 +37,9 @@ impl Fair<LeastVruntime> {
             vruntime = vruntime.shifted(-(credit as i64));
         }
         let exec_start = self.info[e].exec_start;
-        let slept_long = exec_start != 0
-            && now_ns + self.clock_ns - exec_start > LONG_SLEEP_NS
-            && self.version.forgets_long_sleepers();
+        let slept_long = self.version.knows_long_sleepers()
+            && exec_start != 0
+            && now_ns + self.clock_ns - exec_start > LONG_SLEEP_NS;
         let entity = &mut self.se[e];
         if slept_long || entity.vruntime.is_before(vruntime) {
             entity.vruntime = vruntime;

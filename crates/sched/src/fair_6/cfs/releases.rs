@@ -38,6 +38,17 @@ pub const V5_10: Release = Release {
     ..V6_1
 };
 
+/// RHEL 8.5's kernel, 4.18 by name, whose fair class is near that of 5.10.
+pub const V_RHEL_8_5: Release = Release {
+    version: "4.18.0-348.el8",
+    also: &["rhel8.5", "4.18.0-348.2.1.el8_5"],
+    summary: "RHEL 8.5: slices and sleepers of 4.18, balancing near that of 5.10",
+    golden: &[("cfs", "4.18.0-348.2.1.el8_5")],
+    can: Capabilities { idle_groups: false, ..V6_1.can },
+    build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::Rhel8_5, config))),
+    ..V6_1
+};
+
 /// 5.15, the base of Ubuntu 22.04 and (much changed) of RHEL 9.
 pub const V5_15: Release = Release {
     version: "5.15",
@@ -101,6 +112,8 @@ pub enum Version {
     V4_19,
     /// 5.4 (longterm 5.4.59).
     V5_4,
+    /// RHEL 8.5 (4.18.0-348.2.1.el8_5): 4.18 with the balancing of about 5.10.
+    Rhel8_5,
     /// 5.10 (read in longterm 5.10.262; not run).
     V5_10,
     /// 5.15 (longterm 5.15.148).
@@ -126,32 +139,15 @@ impl Version {
         self as u8 >= Version::V5_15 as u8
     }
 
-    /// Whether the period depends on all tasks of the CPU (`ALT_PERIOD`), and slices are at least
-    /// the minimum granularity (`BASE_SLICE`): 5.13, back-ported to 5.10.y.
-    pub const fn has_base_slice(self) -> bool {
-        self as u8 >= Version::V5_10 as u8
-    }
-
-    /// Whether a task that has not run for years loses its vruntime (6.3, back-ported).
-    pub const fn forgets_long_sleepers(self) -> bool {
-        self as u8 >= Version::V5_10 as u8
-    }
-
     /// Whether idle entities are never the `last` buddy. (The text on 5.10 does not say so.)
     pub const fn spares_idle_last_buddies(self) -> bool {
         !matches!(self, Version::V5_10)
     }
 
-    /// Whether a pick drops the buddy marks of the entity that it picks, even if that is the running
-    /// one.
-    pub const fn pick_clears_buddies(self) -> bool {
-        self as u8 <= Version::V5_4 as u8
-    }
-
     /// Whether the moving average of the estimated utilisation follows an increase at once
     /// (`UTIL_EST_FASTUP`, 5.5).
     pub const fn has_fast_estimates(self) -> bool {
-        self as u8 >= Version::V5_10 as u8
+        self as u8 >= Version::Rhel8_5 as u8
     }
 
     /// Whether a queue renews its `min_vruntime` when an entity leaves only if the entity comes
@@ -167,7 +163,52 @@ impl Version {
     }
 }
 
+impl Version {
+    /// Whether the period depends on all tasks of the CPU, and no slice is shorter than the minimum
+    /// granularity (`ALT_PERIOD`, `BASE_SLICE`: 5.13, back-ported to 5.10.y).
+    pub const fn has_alt_period(self) -> bool {
+        self as u8 > Version::Rhel8_5 as u8
+    }
+
+    /// Whether a sleeper of half a year or more is placed like a new one, whatever its vruntime
+    /// (6.3, back-ported to the stable series).
+    pub const fn knows_long_sleepers(self) -> bool {
+        self as u8 > Version::Rhel8_5 as u8
+    }
+
+    /// Whether a pick drops the chosen entity's buddy marks, even if it goes on running (up to
+    /// 5.13; otherwise only beginning to run does).
+    pub const fn forgets_buddies_in_picks(self) -> bool {
+        self as u8 <= Version::Rhel8_5 as u8
+    }
+
+    /// Whether the lowest bit of an estimated utilisation is a mark, and counts (up to 5.12).
+    pub const fn marks_estimates_in_bit_0(self) -> bool {
+        matches!(self, Version::Rhel8_5)
+    }
+}
+
 impl FairVersion for Version {
+    #[inline]
+    fn moves_who_goes_on(self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn sums_have_no_limits(self) -> bool {
+        self == Version::Rhel8_5
+    }
+
+    #[inline]
+    fn nodes_keep_busiest_quarter(self) -> bool {
+        self == Version::Rhel8_5
+    }
+
+    #[inline]
+    fn takes_load_above_average(self) -> bool {
+        self == Version::Rhel8_5
+    }
+
     #[inline]
     fn custom_slices(self) -> bool {
         false
@@ -280,11 +321,6 @@ impl FairVersion for Version {
     }
 
     #[inline]
-    fn notes_wakers_cpu(self) -> bool {
-        self <= Version::V5_4
-    }
-
-    #[inline]
     fn moves_weightless_tasks(self) -> bool {
         self <= Version::V4_19
     }
@@ -327,14 +363,14 @@ impl FairVersion for Version {
 
     #[inline]
     fn balances_before_5_12(self) -> bool {
-        self <= Version::V5_10
+        self == Version::V5_10
     }
 
     fn quotas(self) -> BandwidthVersion {
         match self {
             Version::V4_18 | Version::V4_19 => BandwidthVersion::V4_18,
             Version::V4_14 | Version::V5_4 => BandwidthVersion::V5_4,
-            Version::V5_10 => BandwidthVersion::V5_8,
+            Version::Rhel8_5 | Version::V5_10 => BandwidthVersion::V5_8,
             Version::V5_15 | Version::V6_1 => BandwidthVersion::V5_14,
         }
     }
@@ -494,8 +530,8 @@ impl Features {
             last_buddy: true,
             cache_hot_buddy: true,
             wakeup_preemption: true,
-            alt_period: version.has_base_slice(),
-            base_slice: version.has_base_slice(),
+            alt_period: version.has_alt_period(),
+            base_slice: version.has_alt_period(),
             ni_random: false,
             wa_idle: true,
             wa_weight: true,

@@ -310,3 +310,39 @@ fn who_has_slept_for_104_days_keeps_nothing() {
         assert_eq!(ahead, if keeps { MS as i64 } else { -3_000_000 }, "{slept} ns");
     }
 }
+
+/// Nice -5, 0 and 5 weigh 3121, 1024 and 335: the last gets 335 / 4480 of the 6 ms.
+#[test]
+fn slices_of_rhel_8_5_have_no_minimum() {
+    for (version, least) in
+        [(Version::Rhel8_5, 448_000..449_000), (Version::V5_15, 750_000..750_001)]
+    {
+        let mut bench = Bench::new(version, 1);
+        let tasks = [-5, 0, 5].map(|nice| bench.nice(nice));
+        bench.settle();
+        let fair = &bench.sched.fair;
+        let e = fair.se_of(bench.sched.core.pid(tasks[2]));
+        let slice = fair.sched_slice(fair.cfs_rq_of(e), e);
+        assert!(least.contains(&slice), "{version:?}: {slice}");
+    }
+}
+
+/// Three tasks on one of two CPUs. The one that runs was listed first of all. It is picked again:
+/// now another one is the oldest.
+#[test]
+fn a_task_that_is_picked_again_is_the_newest_of_its_cpu() {
+    use crate::classes::core_6::FairClass6 as _;
+    let mut bench = Bench::new(Version::V5_15, 2);
+    let only = CpuSet::from_cpus([CPU]);
+    let tasks = [0, 1, 2].map(|task| {
+        let attr = TaskAttr { allowed: only.clone(), ..TaskAttr::default() };
+        let task = TaskId(task);
+        bench.sched.fork(&mut bench.platform, task, &attr, Parent::External);
+        task
+    });
+    let e = |bench: &Bench, task: TaskId| bench.sched.fair.se_of(bench.sched.core.pid(task));
+    assert_eq!(bench.sched.fair.cfs_tasks.oldest(CPU), Some(e(&bench, tasks[0])));
+    let pid = bench.sched.core.pid(tasks[0]);
+    bench.sched.fair.picked_again(&bench.sched.core, pid);
+    assert_eq!(bench.sched.fair.cfs_tasks.oldest(CPU), Some(e(&bench, tasks[1])));
+}

@@ -197,7 +197,7 @@ impl FairTunables for Tunables {
         // NI_RANDOM is a back-port to 6.1's stable series.
         let has = |name| match name {
             "NI_RANDOM" => self.version == Version::V6_1,
-            "ALT_PERIOD" | "BASE_SLICE" => self.version.has_base_slice(),
+            "ALT_PERIOD" | "BASE_SLICE" => self.version.has_alt_period(),
             "SIS_UTIL" => self.version.scans_by_utilisation(),
             "LB_BIAS" => self.version.loads_of_several_ages(),
             "LB_MIN" => self.version.balances_by_load(),

@@ -18,13 +18,15 @@ impl Fair<LeastVruntime> {
         }
         let info = &mut self.info[e];
         let state = &mut self.rule.entities[e];
-        let util = info.avg.util_avg as u32;
+        // The lowest bit was the mark that the averages have not been updated.
+        let mark = u32::from(self.version.marks_estimates_in_bit_0());
+        let util = info.avg.util_avg as u32 | mark;
         let (old, ewma) = (state.util_enqueued, state.util_ewma);
         let mut new_ewma = ewma;
         if ewma < util {
             new_ewma = util;
         } else if ewma - util < MARGIN {
-            if old.abs_diff(util) < MARGIN {
+            if mark == 1 || old.abs_diff(util) < MARGIN {
                 return;
             }
         } else if util > 1024 {
@@ -34,7 +36,7 @@ impl Fair<LeastVruntime> {
         }
         state.util_enqueued = util;
         state.util_ewma = new_ewma;
-        info.util_est = util.max(new_ewma);
+        info.util_est = util.max(new_ewma) | mark;
         info.avg_renewed = false;
     }
 
