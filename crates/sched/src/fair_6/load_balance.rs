@@ -171,7 +171,8 @@ impl<R: PickRule> Fair<R> {
             }
             if self.balance.levels == 1
                 && !self.version.balances_by_load()
-                && !rqs.any_overcommitted() && !self.capacity.is_any_lost()
+                && !rqs.any_overcommitted()
+                && !self.capacity.is_any_lost()
             {
                 // The mark is out of date: balancing will find nothing and clear it.
                 self.balance.overloaded = false;

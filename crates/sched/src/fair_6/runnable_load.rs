@@ -59,7 +59,8 @@ impl CfsRq {
             self.subtract_removed_load(rules);
         }
         let load = rules.unscaled(self.load);
-        let runnable = if rules.carry_weights { load } else { rules.unscaled(self.runnable_weight) };
+        let runnable =
+            if rules.carry_weights { load } else { rules.unscaled(self.runnable_weight) };
         let running = self.curr.is_some();
         self.avg.update_runnable_load(now_ns, load, runnable, running, [1, 1]) || removed
     }
@@ -161,8 +162,7 @@ impl<R: PickRule> Fair<R> {
                 false => (1, [weight, runnable_weight]),
             };
             let load = if entity.on_rq { load } else { 0 };
-            info.avg_renewed |=
-                info.avg.update_runnable_load(now_ns, load, load, running, weights);
+            info.avg_renewed |= info.avg.update_runnable_load(now_ns, load, load, running, weights);
         }
         let mut changed = queue.update_runnable_load(now_ns, rules);
         if let Some(below) = info.my_q {
@@ -204,7 +204,8 @@ impl<R: PickRule> Fair<R> {
         }
         let pending = core::mem::take(&mut self.cfs_rqs[below].pending);
         self.cfs_rqs[q].pending.add(pending.runnable_sum);
-        let (inner, inner_load) = (self.cfs_rqs[below].avg, self.load_rules().unscaled(self.cfs_rqs[below].load));
+        let (inner, inner_load) =
+            (self.cfs_rqs[below].avg, self.load_rules().unscaled(self.cfs_rqs[below].load));
         let runnable_weight = self.load_rules().unscaled(self.runnable_weight(e));
         let queue = &mut self.cfs_rqs[q].avg;
         let avg = &mut self.info[e].avg;
@@ -318,7 +319,8 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn calc_group_runnable(&self, q: CfsRqId, shares: u64) -> u64 {
         let queue = &self.cfs_rqs[q];
         let load = queue.avg.load_avg.max(self.load_rules().unscaled(queue.load));
-        let mut runnable = queue.avg.runnable_avg.max(self.load_rules().unscaled(queue.runnable_weight)) * shares;
+        let mut runnable =
+            queue.avg.runnable_avg.max(self.load_rules().unscaled(queue.runnable_weight)) * shares;
         if load != 0 {
             runnable /= load;
         }
@@ -399,7 +401,9 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn decay_runnable_load(&mut self, e: EntityId, until_ns: u64) {
         let weights = match self.version.sums_carry_weights() {
             true => [1, 1],
-            false => [u64::from(self.se[e].weight), self.load_rules().unscaled(self.runnable_weight(e))],
+            false => {
+                [u64::from(self.se[e].weight), self.load_rules().unscaled(self.runnable_weight(e))]
+            }
         };
         self.info[e].avg.update_runnable_load(until_ns, 0, 0, false, weights);
     }

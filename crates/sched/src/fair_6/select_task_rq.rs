@@ -136,8 +136,7 @@ impl<R: PickRule> Fair<R> {
             return stays;
         }
         let jiffies = platform.jiffies();
-        let load =
-            |fair: &Fair<R>, cpu: CpuId| fair.cpu_load(cpu) as i64;
+        let load = |fair: &Fair<R>, cpu: CpuId| fair.cpu_load(cpu) as i64;
         let mut this_load = load(self, this);
         if waker.is_sync() {
             let leaves = self.task_h_load(jiffies, rqs.curr(this)) as i64;

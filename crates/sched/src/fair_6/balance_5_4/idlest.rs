@@ -50,11 +50,8 @@ impl<R: PickRule> Fair<R> {
                 self.loads_of(rqs, span.group(group), lost, execs)
             })
         };
-        let own = survey(number_own).unwrap_or(Loads {
-            runnable: nothing,
-            load: nothing,
-            spare: 0,
-        });
+        let own =
+            survey(number_own).unwrap_or(Loads { runnable: nothing, load: nothing, spare: 0 });
         let mut found = None;
         let (mut runnable, mut load) = (u64::MAX, u64::MAX);
         let mut roomiest = (0, None);
@@ -83,10 +80,7 @@ impl<R: PickRule> Fair<R> {
             }
         }
         let group = found?;
-        if !early
-            && is_numa(level.kind)
-            && runnable.saturating_add(margin) >= own.runnable
-        {
+        if !early && is_numa(level.kind) && runnable.saturating_add(margin) >= own.runnable {
             return None;
         }
         if runnable > own.runnable.saturating_add(margin) {
@@ -146,13 +140,11 @@ impl<R: PickRule> Fair<R> {
             return only;
         }
         let mut idle: Option<(u64, CpuId)> = None;
-        let mut any_idle = None;
         let mut sched_idle = None;
         let mut least: Option<(u64, CpuId)> = None;
         let early = self.version.sums_carry_weights();
         for &cpu in group.iter().filter(|&&cpu| allowed.contains(cpu)) {
             if is_idle_cpu(rqs, cpu) {
-                any_idle = Some(cpu);
                 let since = self.balance.idle_since_ns[cpu.index()];
                 if since > idle.map_or(0, |(since, _)| since) {
                     idle = Some((since, cpu));
@@ -163,13 +155,13 @@ impl<R: PickRule> Fair<R> {
                     continue;
                 }
                 let load = self.cpu_load(cpu);
-                if least.is_none_or(|(least, _)| load < least || (early && load == least && cpu == this))
-                {
+                if least.is_none_or(|(least, _)| {
+                    load < least || (early && load == least && cpu == this)
+                }) {
                     least = Some((load, cpu));
                 }
             }
         }
-        let _ = any_idle;
         let chosen = idle.map(|(_, cpu)| cpu).or(sched_idle);
         chosen.or(least.map(|(_, cpu)| cpu)).unwrap_or(this)
     }

@@ -72,9 +72,7 @@ fn is_worth_while(survey: &LoadSurvey, why: CpuIdleType, has_room: bool, pct: u6
     if busiest.tasks == 0 {
         return false;
     }
-    if busiest.kind == Kind::Imbalanced
-        || (has_room && own.has_capacity && busiest.no_capacity)
-    {
+    if busiest.kind == Kind::Imbalanced || (has_room && own.has_capacity && busiest.no_capacity) {
         return true;
     }
     if own.avg >= busiest.avg || own.avg >= *average {
@@ -90,12 +88,7 @@ fn is_worth_while(survey: &LoadSurvey, why: CpuIdleType, has_room: bool, pct: u6
 }
 
 /// `calculate_imbalance`: the load to move. `per_task_here`: load of a task of the balancing CPU.
-fn amount_to_move(
-    own: GroupLoad,
-    busiest: GroupLoad,
-    average: u64,
-    per_task_here: u64,
-) -> u64 {
+fn amount_to_move(own: GroupLoad, busiest: GroupLoad, average: u64, per_task_here: u64) -> u64 {
     let mut busiest = busiest;
     if busiest.kind == Kind::Imbalanced {
         busiest.per_task = busiest.per_task.min(average);

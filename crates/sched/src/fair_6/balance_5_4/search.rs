@@ -66,9 +66,8 @@ impl<R: PickRule> Fair<R> {
         let threads = self.caches.threads(&rqs.domains, target).iter().copied();
         let mut threads = threads.filter(|&cpu| allowed.contains(cpu));
         let idle = threads.clone().find(|&cpu| is_idle_cpu(rqs, cpu));
-        let thread = idle.or_else(|| {
-            threads.find(|&cpu| second_best && self.is_sched_idle_rq(rqs, cpu))
-        });
+        let thread =
+            idle.or_else(|| threads.find(|&cpu| second_best && self.is_sched_idle_rq(rqs, cpu)));
         thread.map(|cpu| (cpu, rules::IDLE_SMT))
     }
 }

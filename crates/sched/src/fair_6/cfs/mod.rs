@@ -88,9 +88,7 @@ impl Cfs6 {
     pub fn with_version(version: Version, config: &BuildConfig) -> Cfs6 {
         let domains = match version {
             Version::V4_14 => domains::build_4_14(&config.topology),
-            Version::V4_18 | Version::V4_19 | Version::V5_4 => {
-                domains::build_5_4(&config.topology)
-            }
+            Version::V4_18 | Version::V4_19 | Version::V5_4 => domains::build_5_4(&config.topology),
             _ => domains::build(&config.topology),
         };
         let fair = Fair::new(version, &domains, config.hz);
