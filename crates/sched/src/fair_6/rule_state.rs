@@ -246,6 +246,13 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
+    /// Whether a queue that is throttled or comes back renews the averages and weights of the groups
+    /// above that stay queued, too (since 5.6).
+    #[inline]
+    fn throttling_refreshes(self) -> bool {
+        true
+    }
+
     /// Whether CPUs keep loads of several ages, of which balancing takes the smaller or larger one
     /// (`LB_BIAS`, `cpu_load`: up to 5.2).
     fn loads_of_several_ages(self) -> bool {

@@ -138,7 +138,7 @@ impl<R: PickRule> Fair<R> {
                 self.dequeue_entity(rqs, platform, above, e, how);
                 slice = self.cfs_rqs[above].min_slice(&self.se);
                 leaves = self.cfs_rqs[above].load == 0;
-            } else {
+            } else if self.version.throttling_refreshes() {
                 slice = self.refresh(rqs, platform, e, slice);
             }
             throttled = self.count_out(above, &mut count);
@@ -197,7 +197,7 @@ impl<R: PickRule> Fair<R> {
                 }
                 self.enqueue_entity(rqs, platform, above, e, EnqueueFlags::WAKEUP);
                 slice = self.cfs_rqs[above].min_slice(&self.se);
-            } else {
+            } else if self.version.throttling_refreshes() {
                 slice = self.refresh(rqs, platform, e, slice);
             }
             throttled = self.count_in(above, &mut count);

@@ -348,6 +348,11 @@ impl FairVersion for Version {
         self > Version::V4_19
     }
 
+    #[inline]
+    fn throttling_refreshes(self) -> bool {
+        self > Version::V5_4
+    }
+
     fn loads_of_several_ages(self) -> bool {
         self <= Version::V4_19
     }
