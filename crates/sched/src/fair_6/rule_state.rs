@@ -253,6 +253,13 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
+    /// Whether the averages of a task that balancing moves stay with its old queue until that is next
+    /// updated, like those of a sleeper that wakes elsewhere (up to 4.14).
+    #[inline]
+    fn movers_leave_like_sleepers(self) -> bool {
+        false
+    }
+
     /// Whether CPUs keep loads of several ages, of which balancing takes the smaller or larger one
     /// (`LB_BIAS`, `cpu_load`: up to 5.2).
     fn loads_of_several_ages(self) -> bool {

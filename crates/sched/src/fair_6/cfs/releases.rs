@@ -94,8 +94,8 @@ pub const V4_18: Release = Release {
 pub const V4_14: Release = Release {
     version: "4.14",
     also: &["4.14.177"],
-    summary: "load sums that carry weights, no estimated utilisation; 12 of 59 golden schedules \
-        on several CPUs differ",
+    summary: "load sums that carry weights, no estimated utilisation; two golden schedules with \
+        groups differ",
     golden: &[("cfs", "4.14.177")],
     build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V4_14, config))),
     ..V5_4
@@ -351,6 +351,11 @@ impl FairVersion for Version {
     #[inline]
     fn throttling_refreshes(self) -> bool {
         self > Version::V5_4
+    }
+
+    #[inline]
+    fn movers_leave_like_sleepers(self) -> bool {
+        self <= Version::V4_14
     }
 
     fn loads_of_several_ages(self) -> bool {
