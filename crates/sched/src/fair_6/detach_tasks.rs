@@ -173,7 +173,10 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn detach(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid, to: CpuId) {
         platform.work.moves += 1;
         self.dequeue(rqs, platform, task, DequeueFlags::MIGRATE);
-        if self.version.attaches_outside_queueing() && self.tracks_load() {
+        if self.version.movers_leave_like_sleepers() {
+            let e = self.se_of(task);
+            self.remove_load_avg(e);
+        } else if self.version.attaches_outside_queueing() && self.tracks_load() {
             // `detach_entity_cfs_rq`
             let (now_ns, e) = (platform.now_ns(), self.se_of(task));
             self.update_load_avg(now_ns, e, Attach::Detach);

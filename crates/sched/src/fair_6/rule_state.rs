@@ -250,13 +250,6 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
-    /// Whether the CPU of a waker that may attract a task is the waker's own recently used one from
-    /// then on (up to 5.12).
-    #[inline]
-    fn notes_wakers_cpu(self) -> bool {
-        false
-    }
-
     /// Whether a task of load 0 reduces the amount to move by nothing (up to 5.3), not by 1.
     #[inline]
     fn moves_weightless_tasks(self) -> bool {
@@ -294,6 +287,20 @@ pub trait FairVersion: Copy + Debug {
     /// longterm 5.4).
     fn move_reschedules(self) -> bool {
         true
+    }
+
+    /// Whether a queue that is throttled or comes back renews the averages and weights of the groups
+    /// above that stay queued, too (since 5.6).
+    #[inline]
+    fn throttling_refreshes(self) -> bool {
+        true
+    }
+
+    /// Whether the averages of a task that balancing moves stay with its old queue until that is next
+    /// updated, like those of a sleeper that wakes elsewhere (up to 4.14).
+    #[inline]
+    fn movers_leave_like_sleepers(self) -> bool {
+        false
     }
 
     /// Whether CPUs keep loads of several ages, of which balancing takes the smaller or larger one

@@ -86,7 +86,7 @@ impl<R: PickRule> Fair<R> {
             target = self.wake_affine(rqs, platform, task, waker, prev, level);
         }
         let chosen = self.select_idle_sibling(rqs, task, prev, target, this);
-        if (self.version.notes_wakers_cpu() || self.version.scans_by_idle_time())
+        if self.version.scans_by_idle_time()
             && !is_wide
             && rqs.is_allowed(task, this)
             && let Some(e) = self.entity_of(by)

@@ -175,7 +175,7 @@ impl<R: PickRule> Fair<R> {
                 let how = DequeueFlags { special: true, finish, ..DequeueFlags::SLEEP };
                 self.dequeue_entity(rqs, platform, above, e, how);
                 leaves = self.cfs_rqs[above].load == 0;
-            } else {
+            } else if self.version.throttling_refreshes() {
                 self.update_load_avg(now_ns, e, Attach::Quiet);
                 self.update_runnable(e);
             }
@@ -231,7 +231,7 @@ impl<R: PickRule> Fair<R> {
             joins &= !self.se[e].on_rq;
             if joins {
                 self.enqueue_entity(rqs, platform, above, e, EnqueueFlags::WAKEUP);
-            } else {
+            } else if self.version.throttling_refreshes() {
                 self.update_load_avg(now_ns, e, Attach::No);
                 self.update_runnable(e);
             }

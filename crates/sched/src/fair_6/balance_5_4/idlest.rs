@@ -140,13 +140,11 @@ impl<R: PickRule> Fair<R> {
             return only;
         }
         let mut idle: Option<(u64, CpuId)> = None;
-        let mut any_idle = None;
         let mut sched_idle = None;
         let mut least: Option<(u64, CpuId)> = None;
         let early = self.version.sums_carry_weights();
         for &cpu in group.iter().filter(|&&cpu| allowed.contains(cpu)) {
             if is_idle_cpu(rqs, cpu) {
-                any_idle = Some(cpu);
                 let since = self.balance.idle_since_ns[cpu.index()];
                 if since > idle.map_or(0, |(since, _)| since) {
                     idle = Some((since, cpu));
@@ -164,7 +162,6 @@ impl<R: PickRule> Fair<R> {
                 }
             }
         }
-        let _ = any_idle;
         let chosen = idle.map(|(_, cpu)| cpu).or(sched_idle);
         chosen.or(least.map(|(_, cpu)| cpu)).unwrap_or(this)
     }

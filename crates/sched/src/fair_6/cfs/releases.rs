@@ -94,8 +94,8 @@ pub const V4_18: Release = Release {
 pub const V4_14: Release = Release {
     version: "4.14",
     also: &["4.14.177"],
-    summary: "load sums that carry weights, no estimated utilisation; 12 of 59 golden schedules \
-        on several CPUs differ",
+    summary: "load sums that carry weights, no estimated utilisation; two golden schedules with \
+        groups differ",
     golden: &[("cfs", "4.14.177")],
     build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V4_14, config))),
     ..V5_4
@@ -139,20 +139,20 @@ impl Version {
         self as u8 >= Version::V5_15 as u8
     }
 
+    /// Whether idle entities are never the `last` buddy. (The text on 5.10 does not say so.)
+    pub const fn spares_idle_last_buddies(self) -> bool {
+        !matches!(self, Version::V5_10 | Version::Rhel8_5)
+    }
+
     /// Whether the period depends on all tasks of the CPU (`ALT_PERIOD`), and slices are at least
     /// the minimum granularity (`BASE_SLICE`): 5.13, back-ported to 5.10.y.
     pub const fn has_base_slice(self) -> bool {
-        self as u8 >= Version::V5_10 as u8
+        self as u8 > Version::Rhel8_5 as u8
     }
 
     /// Whether a task that has not run for years loses its vruntime (6.3, back-ported).
     pub const fn forgets_long_sleepers(self) -> bool {
-        self as u8 >= Version::V5_10 as u8
-    }
-
-    /// Whether idle entities are never the `last` buddy. (The text on 5.10 does not say so.)
-    pub const fn spares_idle_last_buddies(self) -> bool {
-        !matches!(self, Version::V5_10 | Version::Rhel8_5)
+        self as u8 > Version::Rhel8_5 as u8
     }
 
     /// Whether a pick drops the buddy marks of the picked entity, even if that is the running one.
@@ -312,11 +312,6 @@ impl FairVersion for Version {
     }
 
     #[inline]
-    fn notes_wakers_cpu(self) -> bool {
-        self <= Version::V5_4
-    }
-
-    #[inline]
     fn moves_weightless_tasks(self) -> bool {
         self <= Version::V4_19
     }
@@ -344,6 +339,16 @@ impl FairVersion for Version {
         self > Version::V4_19
     }
 
+    #[inline]
+    fn throttling_refreshes(self) -> bool {
+        self > Version::V5_4
+    }
+
+    #[inline]
+    fn movers_leave_like_sleepers(self) -> bool {
+        self <= Version::V4_14
+    }
+
     fn loads_of_several_ages(self) -> bool {
         self <= Version::V4_19
     }
@@ -359,14 +364,14 @@ impl FairVersion for Version {
 
     #[inline]
     fn balances_before_5_12(self) -> bool {
-        self <= Version::V5_10
+        self == Version::V5_10
     }
 
     fn quotas(self) -> BandwidthVersion {
         match self {
             Version::V4_18 | Version::V4_19 => BandwidthVersion::V4_18,
-            Version::V4_14 | Version::V5_4 | Version::Rhel8_5 => BandwidthVersion::V5_4,
-            Version::V5_10 => BandwidthVersion::V5_8,
+            Version::V4_14 | Version::V5_4 => BandwidthVersion::V5_4,
+            Version::Rhel8_5 | Version::V5_10 => BandwidthVersion::V5_8,
             Version::V5_15 | Version::V6_1 => BandwidthVersion::V5_14,
         }
     }
