@@ -319,11 +319,9 @@ impl<R: PickRule> Fair<R> {
     pub(super) fn calc_group_runnable(&self, q: CfsRqId, shares: u64) -> u64 {
         let queue = &self.cfs_rqs[q];
         let load = queue.avg.load_avg.max(self.load_rules().unscaled(queue.load));
-        let mut runnable =
+        let runnable =
             queue.avg.runnable_avg.max(self.load_rules().unscaled(queue.runnable_weight)) * shares;
-        if load != 0 {
-            runnable /= load;
-        }
+        let runnable = runnable.checked_div(load).unwrap_or(runnable);
         runnable.clamp(LEAST_WEIGHT, shares.max(LEAST_WEIGHT))
     }
 

@@ -28,7 +28,6 @@ impl<R: PickRule> Fair<R> {
         // (Groups are taken to be made at time 0.)
         info.avg.update(self.clock_ns, 0, 0, false, 1);
         let mut entity = Entity::new(self.tunables.base_slice());
-        let mut info = info;
         if row_renewed && self.version.weighs_empty_groups() {
             let least = if self.version.weights_may_vanish() { 0 } else { 2 };
             entity.set_weight_of_at_least(least, LEAST_WEIGHT, None);

@@ -217,7 +217,7 @@ impl Cfs310 {
         let mut contrib =
             (row.published.max(0) as u64).wrapping_mul(shares) / (tg.load + 1).max(1) as u64;
         if tg.runnable < 1024 {
-            contrib = contrib * tg.runnable.max(0) as u64 >> 10;
+            contrib = (contrib * tg.runnable.max(0) as u64) >> 10;
         }
         self.avgs[e.index()].contrib = contrib;
     }

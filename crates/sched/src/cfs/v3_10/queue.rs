@@ -28,7 +28,7 @@ impl Cfs310 {
     pub(super) fn join_time(&mut self, q: CfsRqId, e: EntityId) {
         let min = self.base.queues[q].min_vruntime;
         let entity = &mut self.base.entities[e];
-        entity.vruntime = entity.vruntime + min.ns();
+        entity.vruntime += min.ns();
     }
 
     /// Makes the vruntime of `e` relative to queue `q`.

@@ -176,7 +176,7 @@ impl Fair<EarliestDeadline> {
         let until = entity.vprot();
         if self.version.reweight_keeps_v() {
             entity.vlag = lag;
-            entity.rescale_about(v, protected.then_some(until), |value| scale(value));
+            entity.rescale_about(v, protected.then_some(until), scale);
             self.take_weight(e, weight, inverse);
         } else if self.version.reweight_places() {
             // This overwrites the protection of a running entity with a small number, which ends
