@@ -289,15 +289,15 @@ pub trait FairVersion: Copy + Debug {
         true
     }
 
-    /// Whether a queue that is throttled or comes back renews the averages and weights of the groups
-    /// above that stay queued, too (since 5.6).
+    /// Whether a queue that is throttled or comes back renews the averages and weights of the
+    /// groups above that stay queued, too (since 5.6).
     #[inline]
     fn throttling_refreshes(self) -> bool {
         true
     }
 
-    /// Whether the averages of a task that balancing moves stay with its old queue until that is next
-    /// updated, like those of a sleeper that wakes elsewhere (up to 4.14).
+    /// Whether the averages of a task that balancing moves stay with its old queue until that is
+    /// next updated, as with a sleeper that wakes elsewhere (up to 4.14).
     #[inline]
     fn movers_leave_like_sleepers(self) -> bool {
         false
