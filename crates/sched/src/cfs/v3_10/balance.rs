@@ -62,10 +62,7 @@ impl Cfs310 {
             true => CpuIdleType::Idle,
             false => CpuIdleType::NotIdle,
         };
-        let mut idle = match rqs.is_idle_thread(rqs.curr(cpu)) {
-            true => CpuIdleType::Idle,
-            false => CpuIdleType::NotIdle,
-        };
+        let mut idle = kind(rqs);
         let longest = (u64::from(hz) * u64::from(rqs.online_cpus()) / 10).max(1);
         let mut next = jiffies + 60 * u64::from(hz);
         let mut any = false;
