@@ -219,6 +219,10 @@ impl FairClass6 for Cfs310 {
         true
     }
 
+    fn affinity_requeues(&self) -> bool {
+        false
+    }
+
     fn wakeups_read_old_clock(&self) -> bool {
         false
     }
