@@ -219,6 +219,10 @@ impl FairClass6 for Cfs310 {
         true
     }
 
+    fn move_reschedules(&self) -> bool {
+        false
+    }
+
     fn affinity_requeues(&self) -> bool {
         false
     }
