@@ -314,6 +314,12 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
+    /// Whether the use of a CPU by more urgent tasks is measured by their time in about the last
+    /// second (`rt_avg`, up to 4.18), not by load tracking.
+    fn measures_urgent_time(self) -> bool {
+        false
+    }
+
     /// Whether balancing examines the tasks of a CPU from the head of its list, the ones last
     /// queued first (up to 4.15), and picks do not change the list.
     #[inline]

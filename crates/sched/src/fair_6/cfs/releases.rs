@@ -358,6 +358,11 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn measures_urgent_time(self) -> bool {
+        self <= Version::V4_18
+    }
+
+    #[inline]
     fn moves_from_the_head(self) -> bool {
         self <= Version::V4_14
     }
