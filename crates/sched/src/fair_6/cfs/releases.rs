@@ -358,6 +358,11 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn execs_keep_estimates(self) -> bool {
+        matches!(self, Version::V4_18 | Version::V4_19)
+    }
+
+    #[inline]
     fn measures_urgent_time(self) -> bool {
         self <= Version::V4_18
     }
