@@ -270,12 +270,6 @@ impl Version {
         self.is_since(Version::V7_1)
     }
 
-    /// Whether a task's dequeue may be delayed, not only a group's. (Schedules of 7.2 and 7.3 show
-    /// that there tasks always leave at once; why is not known.)
-    pub const fn delays_tasks(self) -> bool {
-        !self.is_since(Version::V7_2)
-    }
-
     /// Whether the running entity is charged before a delayed one is woken.
     pub const fn charges_before_requeue(self) -> bool {
         self.is_since(Version::V7_2)
