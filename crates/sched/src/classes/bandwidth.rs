@@ -169,7 +169,7 @@ struct Pool<Q> {
     /// The CPU on which the timer was started, and fires.
     timer_cpu: CpuId,
     slack_timer_active: bool,
-    /// Time of its expiry, ns, or of its last one: where it keeps to a grid.
+    /// Time of the slack timer's next expiry, ns, or of its last one.
     slack_ends_ns: u64,
     /// The throttled queues, the one throttled longest first: the ends of the list.
     first_throttled: Option<Q>,
@@ -817,8 +817,9 @@ impl<Q> Pool<Q> {
         ends_ns
     }
 
-    /// The time at which the slack timer fires that is started now. In the releases up to 4.2 it
-    /// goes on from its last expiry, by whole periods of its own. (Derived from golden schedules.)
+    /// Returns the time at which a slack timer started now fires. Up to 4.2 it continues from its
+    /// last expiry by whole slack periods, so that it keeps to a grid. (Derived from golden
+    /// schedules of 3.10.)
     fn slack_end(&mut self, now_ns: u64, version: BandwidthVersion) -> u64 {
         let at_ns = if version.starting_refills {
             let periods = now_ns.saturating_sub(self.slack_ends_ns) / SLACK_PERIOD_NS + 1;
