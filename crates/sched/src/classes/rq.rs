@@ -544,6 +544,19 @@ impl Rqs {
         }
     }
 
+    /// The part of the recent time of `cpu` that more urgent tasks than fair ones have used, of
+    /// 1024 (`scale_rt_capacity` from 4.3 to 4.18).
+    pub fn rt_avg_part(&self, cpu: CpuId) -> u64 {
+        let rq = &self.rqs[cpu.index()];
+        let period = self.rt_avg_period_ns;
+        let (mut used, mut age) = (rq.rt_avg, rq.clock.wrapping_sub(rq.age_stamp));
+        while used > 0 && age as i64 > period as i64 {
+            age -= period;
+            used /= 2;
+        }
+        used * 1024 / (period + age)
+    }
+
     /// `sched_rt_avg_update`: records that `cpu` has spent `delta_ns` on a real-time task.
     pub fn rt_avg_add(&mut self, cpu: CpuId, delta_ns: u64) {
         self.rqs[cpu.index()].rt_avg += delta_ns;

@@ -276,7 +276,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             return;
         }
         self.core.update_rq_clock(platform, cpu);
-        if class == ClassId::Fair && self.core.thread(pid).on_rq {
+        if class == ClassId::Fair && self.core.thread(pid).on_rq && self.fair.affinity_requeues() {
             // It leaves its queue and returns to it, wherever it may run from now on.
             self.change(platform, pid, Dequeue::Save, |this, _| {
                 this.core.settings[pid.index()].allowed = allowed.clone();
