@@ -70,9 +70,9 @@ impl SlotQueue {
 /// Times of any number of ids, with direct access to the earliest: a four-way heap that knows the
 /// position of each id. Among equal times the lowest rank is first, then the lowest id.
 ///
-/// A time, its rank and its id share one 128-bit number. One comparison therefore orders both, and the least
-/// of four children is found without a branch that could be mispredicted. Such branches would
-/// dominate the time of a heap.
+/// A time, its rank and its id share one 128-bit number. One comparison therefore orders all three,
+/// and the least of four children is found without a branch that could be mispredicted. Such
+/// branches would dominate the time of a heap.
 #[derive(Clone, Debug, Default)]
 pub struct IndexedHeap {
     heap: Vec<Entry>,
