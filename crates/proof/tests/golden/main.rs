@@ -13,8 +13,8 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden")
 }
 
-/// Number of files in each folder of `tests/golden`. All are replayed and agree, except those that the
-/// list of disagreements contains. When files are added, these numbers must be updated.
+/// Number of files in each folder of `tests/golden`. All are replayed and agree, except the files
+/// in the list of disagreements. When files are added, these numbers must be updated.
 const FILES: [(&str, usize); 33] = [
     ("bfs", 91),
     ("bfs316", 91),
