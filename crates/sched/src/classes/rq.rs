@@ -175,6 +175,11 @@ pub struct Rqs {
     /// The CPUs whose [`nr_running`](Rqs::nr_running) or current thread has changed since
     /// [`take_changed`](Rqs::take_changed), 64 per word.
     changed: Vec<u64>,
+    /// The CPUs that reschedule when they next enter the kernel (`TIF_NEED_RESCHED_LAZY`), 64 per
+    /// word.
+    lazy: Vec<u64>,
+    /// Whether any CPU does.
+    any_lazy: bool,
     /// By [`Pid`].
     pub threads: Vec<Thread>,
     /// By [`Pid`].
@@ -238,6 +243,8 @@ impl Rqs {
             overcommitted_count: 0,
             vacant: alloc::vec![u64::MAX; (cpus as usize).div_ceil(64)],
             changed: alloc::vec![0; (cpus as usize).div_ceil(64)],
+            lazy: alloc::vec![0; (cpus as usize).div_ceil(64)],
+            any_lazy: false,
             threads,
             settings,
             domains,
@@ -382,6 +389,44 @@ impl Rqs {
         let curr = self.curr(cpu);
         self.threads[curr.index()].need_resched = true;
         platform.resched(cpu);
+    }
+
+    /// `resched_curr_lazy` for a CPU on which the kernel does not act: `cpu` gets no interrupt, and
+    /// reschedules when it next enters the kernel.
+    #[cold]
+    pub fn resched_at_entry(&mut self, cpu: CpuId) {
+        self.lazy[cpu.index() / 64] |= 1 << (cpu.0 % 64);
+        self.any_lazy = true;
+    }
+
+    /// `cpu` enters the kernel, and reschedules if that was put off until now.
+    #[inline]
+    pub fn enter_kernel(&mut self, platform: &mut Platform, cpu: CpuId) {
+        if self.any_lazy {
+            self.resched_if_put_off(platform, cpu);
+        }
+    }
+
+    #[cold]
+    fn resched_if_put_off(&mut self, platform: &mut Platform, cpu: CpuId) {
+        if self.lazy[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1 {
+            self.forget_put_off(cpu);
+            self.resched_curr(platform, cpu);
+        }
+    }
+
+    /// `cpu` reschedules, whatever the reason.
+    #[inline]
+    pub fn reschedules(&mut self, cpu: CpuId) {
+        if self.any_lazy {
+            self.forget_put_off(cpu);
+        }
+    }
+
+    #[cold]
+    fn forget_put_off(&mut self, cpu: CpuId) {
+        self.lazy[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
+        self.any_lazy = self.lazy.iter().any(|&word| word != 0);
     }
 
     /// Whether the thread that runs on `cpu` is marked.
