@@ -313,8 +313,8 @@ impl Cfs310 {
         }
     }
 
-    /// `migrate_task_rq_fair`: `e`, which is not queued, moves to another CPU. If it sleeps, its load
-    /// leaves the old queue at that queue's next update.
+    /// `migrate_task_rq_fair`: `e`, which is not queued, moves to another CPU. If it sleeps, its
+    /// load leaves the old queue at that queue's next update.
     ///
     /// The same happens to a task that balancing moves if it has woken in the decay period in which
     /// it fell asleep, because such a wakeup leaves `decay_count` as it was. The old queue then
