@@ -21,7 +21,7 @@ const FILES: [(&str, usize); 33] = [
     ("bmq", 36),
     ("bore", 53),
     ("bore673", 49),
-    ("cfs", 237),
+    ("cfs", 238),
     ("cfs61", 98),
     ("cfs_years/5.15", 62),
     ("cfs_years/5.15-clock1s", 77),
