@@ -1,6 +1,6 @@
-//! Files as they are, or compressed with gzip, xz, zstd or zlib. [`Packing`] recognises the compression
-//! by the first bytes of a file and unpacks a stream. [`read`] and [`unpack`] return a whole file,
-//! up to a limit: a small file may unpack to more than the memory holds.
+//! Files as they are, or compressed with gzip, xz, zstd or zlib. [`Packing`] recognises the
+//! compression by the first bytes of a file and unpacks a stream. [`read`] and [`unpack`] return a
+//! whole file, up to a limit: a small file may unpack to more than the memory holds.
 
 mod packing;
 pub(crate) mod zstd;

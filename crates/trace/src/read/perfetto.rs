@@ -16,7 +16,7 @@ const PACKET_MAX: u64 = 64 << 20;
 
 /// Reads packets to the end.
 pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
-    let mut this = Perfetto::default();
+    let this = Perfetto;
     let mut packet = vec![];
     let mut at = 0;
     loop {
@@ -73,11 +73,11 @@ fn int(value: u64) -> i64 {
     value as i64
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Perfetto;
 
 impl Perfetto {
-    fn packet(&mut self, packet: &[u8], place: Place, feed: &mut Feed<'_>, may_nest: bool) {
+    fn packet(&self, packet: &[u8], place: Place, feed: &mut Feed<'_>, may_nest: bool) {
         let mut all = fields(packet);
         for (field, value) in all.by_ref() {
             match field {
@@ -101,7 +101,7 @@ impl Perfetto {
     }
 
     /// Reads packets that were compressed together.
-    fn compressed(&mut self, bytes: &[u8], place: Place, feed: &mut Feed<'_>) {
+    fn compressed(&self, bytes: &[u8], place: Place, feed: &mut Feed<'_>) {
         let mut unpacked = vec![];
         let mut input = flate2::read::ZlibDecoder::new(bytes).take(PACKET_MAX);
         if input.read_to_end(&mut unpacked).is_err() {
@@ -115,7 +115,7 @@ impl Perfetto {
         }
     }
 
-    fn system_info(&mut self, info: &[u8], feed: &mut Feed<'_>) {
+    fn system_info(&self, info: &[u8], feed: &mut Feed<'_>) {
         let text =
             |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(1000)]).into_owned();
         for (field, value) in fields(info) {
@@ -144,7 +144,7 @@ impl Perfetto {
         }
     }
 
-    fn bundle(&mut self, bundle: &[u8], place: Place, feed: &mut Feed<'_>) {
+    fn bundle(&self, bundle: &[u8], place: Place, feed: &mut Feed<'_>) {
         let mut cpu = 0;
         let mut has_lost = false;
         for (field, value) in fields(bundle) {
