@@ -263,7 +263,10 @@ impl Trace {
             !problem.detail.is_empty() && !matches!(trouble, Trouble::Gap | Trouble::Jump)
         });
         if let Some((_, Problem { first, detail, .. })) = first {
-            message = format!("{first}: {detail}; ");
+            message = match first {
+                Place::Whole => format!("{detail}; "),
+                first => format!("{first}: {detail}; "),
+            };
         }
         message.push_str(match reading.header.events {
             0 => "it has no scheduler events that can be read",

@@ -1,5 +1,5 @@
 //! Forms of old kernels and of other tools: states in numbers, systrace of old Android, fields
-//! behind those of the event, raw values of `trace-cmd report -R`, `perf data convert --to-json`,
+//! behind the event's own, raw values of `trace-cmd report -R`, `perf data convert --to-json`,
 //! `atrace -z`, Fuchsia.
 //!
 //! The files in `tests/data` are made by hand.
