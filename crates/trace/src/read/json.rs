@@ -1,4 +1,4 @@
-//! JSON that is read piece by piece, because a file may be larger than the memory: [`Input`].
+//! JSON that is read incrementally, because a file may be larger than the memory: [`Input`].
 
 use serde_json::Value;
 use std::io::BufRead;

@@ -46,7 +46,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Like [`Fields::last`], for a value of one word. Text after it is dropped: it belongs to
-    /// fields that are not read, or that `perf script -F ip,sym` prints after those of the event.
+    /// fields that are not read, or that `perf script -F ip,sym` prints after the event's own.
     fn word(&mut self, key: &'static str) -> Result<&'a [u8], Fault<'a>> {
         Ok(first_word(self.last(key)?))
     }

@@ -65,8 +65,8 @@ pub(super) fn switch<'a>(feed: &mut Feed<'_>, body: &'a [u8]) -> Result<Parsed, 
 }
 
 /// Parses `NAME:PID [PRIO] CPU:NNN`, with `success=1` in between in older kernels; or 2.6.32's
-/// `task NAME:PID [PRIO] success=1 [NNN]`. Returns the task, the CPU if it is known, and whether the
-/// task was asleep.
+/// `task NAME:PID [PRIO] success=1 [NNN]`. Returns the task, the CPU if it is known, and whether
+/// the task was asleep.
 pub(super) fn wakeup<'a>(
     feed: &mut Feed<'_>,
     body: &'a [u8],
