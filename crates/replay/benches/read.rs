@@ -56,7 +56,7 @@ fn history(events: u64, both: bool, sink: &mut dyn Sink) {
                 0 => Context::Hard,
                 _ => Context::Task,
             };
-            let target_cpu = cpu as u32;
+            let target_cpu = Some(cpu as u32);
             emit(current, context, Tracepoint::Waking { task: task_ref(task), target_cpu });
             if both {
                 emit(current, context, Tracepoint::Wakeup { task: task_ref(task), target_cpu });

@@ -34,7 +34,7 @@ fn history(events: u64, sink: &mut dyn Sink) {
         let cpu = (pick >> 8) % CPUS;
         let current = running[cpu as usize];
         let task = 1 + (pick >> 4) % 199;
-        let target_cpu = (task % CPUS) as u32;
+        let target_cpu = Some((task % CPUS) as u32);
         let tracepoint = match number % 10 {
             0..=2 => Tracepoint::Waking { task: who(task), target_cpu },
             3..=5 => Tracepoint::Wakeup { task: who(task), target_cpu },

@@ -192,6 +192,13 @@ impl Antagonists {
         }
     }
 
+    /// Like [`Antagonists::go`]. Without a CPU, the task stays in the queue of its last one.
+    fn goes(&mut self, pid: u32, cpu: Option<u32>) {
+        if let Some(cpu) = cpu {
+            self.go(pid, cpu);
+        }
+    }
+
     /// Returns all tasks that ran or were queued, those that ran longest first.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows: Vec<Row> = self
@@ -296,7 +303,7 @@ impl Sink for Antagonists {
             Tracepoint::Wakeup { task: task_ref, target_cpu }
             | Tracepoint::WakeupNew { task: task_ref, target_cpu } => {
                 self.task(task_ref);
-                self.go(task_ref.pid, target_cpu);
+                self.goes(task_ref.pid, target_cpu);
                 let task = self.task(task_ref);
                 task.runnable = true;
                 task.slice_ns = None;
@@ -312,7 +319,7 @@ impl Sink for Antagonists {
                 task.runnable = true;
                 task.slice_ns = None;
                 if !runnable && !on_cpu {
-                    self.go(task_ref.pid, target_cpu);
+                    self.goes(task_ref.pid, target_cpu);
                     self.stand(at_ns, task_ref.pid, true);
                 }
             }
@@ -356,7 +363,7 @@ mod tests {
             prev_state,
             next: task_ref(next),
         };
-        let wakeup = |pid: u32| Tracepoint::Wakeup { task: task_ref(pid), target_cpu: 0 };
+        let wakeup = |pid: u32| Tracepoint::Wakeup { task: task_ref(pid), target_cpu: Some(0) };
         let (runs_on, sleeps) = (State::Preempted, State::Interruptible);
         let mut antagonists = Antagonists::new("a");
         for (at_ns, tracepoint) in [
@@ -400,7 +407,7 @@ mod tests {
             prev_state: State::Runnable,
             next: task_ref(next),
         };
-        let wakeup = |pid: u32| Tracepoint::Wakeup { task: task_ref(pid), target_cpu: 0 };
+        let wakeup = |pid: u32| Tracepoint::Wakeup { task: task_ref(pid), target_cpu: Some(0) };
         let mut antagonists = Antagonists::new("a");
         let mut others = Antagonists::new("b");
         for (at_ns, tracepoint) in [

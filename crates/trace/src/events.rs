@@ -296,7 +296,7 @@ impl<O: Observer> Sink for Events<O> {
             }
             Tracepoint::WakeupNew { task, target_cpu } => {
                 if task.pid != 0 && self.find(at_ns, task).is_none() {
-                    self.born(at_ns, task.pid, task.prio, task.comm, target_cpu);
+                    self.born(at_ns, task.pid, task.prio, task.comm, target_cpu.unwrap_or(cpu));
                 }
             }
             Tracepoint::Migrate { task, dest_cpu, .. } => {
@@ -336,8 +336,9 @@ impl<O: Observer> Events<O> {
         current: TaskRef<'_>,
         in_interrupt: bool,
         task_ref: TaskRef<'_>,
-        target_cpu: u32,
+        target_cpu: Option<u32>,
     ) {
+        let target_cpu = target_cpu.unwrap_or(cpu);
         if task_ref.pid == 0 {
             return;
         }

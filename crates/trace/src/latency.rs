@@ -301,7 +301,7 @@ mod tests {
         let task = TaskRef { comm: "a", pid: 1, prio: 120 };
         let on = |prev, prev_state, next| Tracepoint::Switch { prev, prev_state, next };
         for (at_us, cpu, tracepoint) in [
-            (100, 0, Tracepoint::Waking { task, target_cpu: 1 }),
+            (100, 0, Tracepoint::Waking { task, target_cpu: Some(1) }),
             (130, 1, on(TaskRef::IDLE, State::Runnable, task)),
             (200, 1, on(task, State::Runnable, TaskRef::IDLE)),
             (205, 0, on(TaskRef::IDLE, State::Runnable, task)),

@@ -202,11 +202,13 @@ fn task(out: &mut Vec<u8>, task: TaskRef<'_>) {
 }
 
 /// Writes `SchedWaking` and the other wakeup events.
-fn wakeup(event: &mut Vec<u8>, field: u32, task_ref: TaskRef<'_>, target_cpu: u32) {
+fn wakeup(event: &mut Vec<u8>, field: u32, task_ref: TaskRef<'_>, target_cpu: Option<u32>) {
     message(event, field, |wakeup| {
         task(wakeup, task_ref);
         number(wakeup, 4, 1);
-        number(wakeup, 5, target_cpu.into());
+        if let Some(cpu) = target_cpu {
+            number(wakeup, 5, cpu.into());
+        }
     });
 }
 

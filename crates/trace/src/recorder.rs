@@ -253,11 +253,14 @@ impl<S: Sink> Recorder<S> {
         let last = self.row(task).cpu;
         self.emit_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Waking {
             task,
-            target_cpu: last,
+            target_cpu: Some(last),
         });
         self.migrated(at_ns, by, in_interrupt, task, target_cpu);
         self.set_runnable(task, true);
-        self.emit_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Wakeup { task, target_cpu });
+        self.emit_of(at_ns, by, in_interrupt, task, |task| Tracepoint::Wakeup {
+            task,
+            target_cpu: Some(target_cpu),
+        });
     }
 
     /// Moves `task` to the queue of `to`, if it is not there.
@@ -326,7 +329,7 @@ impl<S: Sink> Observer for Recorder<S> {
                 self.set_runnable(task, true);
                 self.emit_of(at_ns, cpu, false, task, |task| Tracepoint::WakeupNew {
                     task,
-                    target_cpu: cpu,
+                    target_cpu: Some(cpu),
                 });
             }
             Event::AttrChanged { task, attr } => self.row(task).prio = prio(attr),

@@ -140,7 +140,10 @@ fn body(out: &mut String, cpu: u32, tracepoint: &Tracepoint<'_>) -> std::fmt::Re
         | Tracepoint::Wakeup { task, target_cpu }
         | Tracepoint::WakeupNew { task, target_cpu } => {
             write_task(out, "", task, cpu)?;
-            write!(out, " target_cpu={target_cpu:03}")
+            match target_cpu {
+                Some(cpu) => write!(out, " target_cpu={cpu:03}"),
+                None => Ok(()),
+            }
         }
         Tracepoint::Migrate { task, orig_cpu, dest_cpu } => {
             write_task(out, "", task, cpu)?;

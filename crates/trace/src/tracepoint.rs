@@ -22,16 +22,33 @@ impl TaskRef<'static> {
 pub enum Era {
     /// 2.6.32 to 3.13.
     Before3_14,
-    /// 3.14 to 4.3.
+    /// 3.14 to 4.1.
     Since3_14,
-    /// 4.4 to 4.13.
-    Since4_4,
+    /// 4.2 to 4.7.
+    Since4_2,
+    /// 4.8 to 4.13.
+    Since4_8,
     /// 4.14 and later.
     #[default]
     Since4_14,
 }
 
 impl Era {
+    /// All eras, in the order of time.
+    pub const ALL: [Era; 5] =
+        [Era::Before3_14, Era::Since3_14, Era::Since4_2, Era::Since4_8, Era::Since4_14];
+
+    /// Returns the releases of the era, for messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Era::Before3_14 => "Linux before 3.14",
+            Era::Since3_14 => "Linux 3.14 to 4.1",
+            Era::Since4_2 => "Linux 4.2 to 4.7",
+            Era::Since4_8 => "Linux 4.8 to 4.13",
+            Era::Since4_14 => "Linux 4.14 and later",
+        }
+    }
+
     /// Returns the era of a kernel release, e.g. `6.18.0-1-amd64`. `None`: the text is not a
     /// release of Linux.
     pub fn of_release(release: &str) -> Option<Era> {
@@ -40,7 +57,8 @@ impl Era {
         let minor: u32 = numbers.next()?.parse().ok()?;
         Some(match (major, minor) {
             (4, 14..) | (5.., _) => Era::Since4_14,
-            (4, 4..) => Era::Since4_4,
+            (4, 8..) => Era::Since4_8,
+            (4, 2..) => Era::Since4_2,
             (3, 14..) | (4, _) => Era::Since3_14,
             _ => Era::Before3_14,
         })
@@ -131,20 +149,22 @@ impl State {
         match era {
             Era::Since4_14 => State::of_number(number),
             _ if number == 0 => Some(State::Runnable),
-            Era::Since4_4 if number & 0x800 != 0 => Some(State::Preempted),
+            // A task leaves its CPU as preempted: the bit above all states of its era.
+            Era::Since4_8 if number & 0x1800 != 0 => Some(State::Preempted),
+            Era::Since4_2 if number & 0x800 != 0 => Some(State::Preempted),
             Era::Since3_14 if number & 0x400 != 0 => Some(State::Preempted),
+            // A sleep that does not count for the load.
+            Era::Since4_2 | Era::Since4_8 if number & !0x2 == 0x400 => Some(State::Idle),
             _ => match (lowest, era) {
                 (1 | 0x100, _) => Some(State::Interruptible),
                 (2 | 0x80, _) => Some(State::Uninterruptible),
                 (4, _) => Some(State::Stopped),
                 (8, _) => Some(State::Traced),
-                (0x10, Era::Since4_4) | (0x20, Era::Before3_14 | Era::Since3_14) => {
-                    Some(State::Dead)
-                }
-                (0x20, Era::Since4_4) | (0x10, _) => Some(State::Zombie),
+                (0x10, Era::Since4_2 | Era::Since4_8)
+                | (0x20, Era::Before3_14 | Era::Since3_14) => Some(State::Dead),
+                (0x20, Era::Since4_2 | Era::Since4_8) | (0x10, _) => Some(State::Zombie),
                 (0x40, _) => Some(State::Dead),
                 (0x200, _) => Some(State::Parked),
-                (0x400, Era::Since4_4) => Some(State::Idle),
                 _ => None,
             },
         }
@@ -177,22 +197,22 @@ pub enum Tracepoint<'a> {
     Waking {
         /// Task that is woken.
         task: TaskRef<'a>,
-        /// CPU on which it last ran.
-        target_cpu: u32,
+        /// CPU on which it last ran. `None`: the trace does not state it.
+        target_cpu: Option<u32>,
     },
     /// `sched_wakeup`: the task has been enqueued.
     Wakeup {
         /// Task that was woken.
         task: TaskRef<'a>,
-        /// CPU of the queue.
-        target_cpu: u32,
+        /// CPU of the queue. `None`: the trace does not state it.
+        target_cpu: Option<u32>,
     },
     /// `sched_wakeup_new`: a new task has been enqueued.
     WakeupNew {
         /// The new task.
         task: TaskRef<'a>,
-        /// CPU of the queue.
-        target_cpu: u32,
+        /// CPU of the queue. `None`: the trace does not state it.
+        target_cpu: Option<u32>,
     },
     /// `sched_migrate_task`.
     Migrate {

@@ -71,7 +71,7 @@ pub(super) const PERFETTO: Reader = Reader {
 
 pub(super) const CHROME_JSON: Reader = Reader {
     name: "chrome_json",
-    about: "Chrome's JSON traces",
+    about: "JSON traces: Chrome's, and that of perf data convert",
     read: shape,
     words: &[
         "{\"traceEvents\":[",
@@ -80,6 +80,11 @@ pub(super) const CHROME_JSON: Reader = Reader {
         "{\"ph\":\"X\",\"cat\":\"sched\",\"name\":\"a\",\"tid\":1,\"ts\":1.5,\"dur\":2,\"args\":{\"pid\":3}}",
         "{\"ph\":\"s\",\"cat\":\"wakeup\",\"id\":1,\"tid\":1,\"ts\":1}",
         "{\"ph\":\"f\",\"cat\":\"wakeup\",\"id\":1,\"tid\":1,\"ts\":2}",
+        "{\"linux-perf-json-version\":1,\"samples\":[",
+        "{\"timestamp\":1,\"pid\":1,\"tid\":1,\"cpu\":0,\"comm\":\"a\",\"comm\":\"b\",\"pid\":\"2\"}",
+        "\"event\":\"sched:sched_switch\",",
+        "\"prev_state\":\"0x1000\",",
+        "\"target_cpu\":\"-1\"",
         "1e300",
         "18446744073709551615",
     ],
@@ -141,6 +146,12 @@ pub(super) const TRACE: Reader = Reader {
         "sched_process_exec: filename=/a pid=1 old_pid=1",
         "sched_stat_runtime: comm=a pid=1 runtime=5 [ns] vruntime=7 [ns]",
         "prev_state=R+",
+        "prev_state=4096",
+        "prev_state=0x400",
+        " success=1 target_cpu=001 state=W",
+        " ffffffff8110a0b0 try_to_wake_up+0x1b ([kernel.kallsyms])",
+        "comm=ARRAY[61, 00]",
+        "TRACE:\n",
         "18446744073.709551615: ",
         "[4095] ",
         "4194304",

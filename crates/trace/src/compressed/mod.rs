@@ -1,6 +1,6 @@
-//! Files as they are, or compressed with gzip, xz or zstd. [`Packing`] recognises the compression
-//! by the first bytes of a file and unpacks a stream. [`read`] and [`unpack`] return a whole file,
-//! up to a limit: a small file may unpack to more than the memory holds.
+//! Files as they are, or compressed with gzip, xz, zstd or zlib. [`Packing`] recognises the
+//! compression by the first bytes of a file and unpacks a stream. [`read`] and [`unpack`] return a
+//! whole file, up to a limit: a small file may unpack to more than the memory holds.
 
 mod packing;
 pub(crate) mod zstd;
@@ -33,7 +33,7 @@ pub enum ReadError {
     },
     /// The file begins like a compressed file but does not unpack.
     Corrupt {
-        /// `gzip`, `xz` or `zstd`.
+        /// `gzip`, `xz`, `zstd`, `zlib` or `atrace -z`.
         format: &'static str,
         /// Message of the decoder.
         message: String,

@@ -22,6 +22,32 @@ pub enum Packing {
     Xz,
     /// Zstandard.
     Zstd,
+    /// zlib (deflate with a header).
+    Zlib,
+    /// Output of `atrace -z`: text up to a line `TRACE:`, then zlib.
+    Atrace,
+}
+
+/// Number of bytes in which the line `TRACE:` is looked for.
+const ATRACE_MAX: usize = 4096;
+
+/// Whether zlib data begins here, as its usual writers begin it.
+fn is_zlib(begin: &[u8]) -> bool {
+    matches!(begin, [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..])
+}
+
+/// Returns the position of the data after a line `TRACE:`, if it is zlib.
+fn after_trace_line(begin: &[u8]) -> Option<usize> {
+    let begin = &begin[..begin.len().min(ATRACE_MAX)];
+    let mut at = 0;
+    while let Some(length) = begin[at..].iter().position(|&byte| byte == b'\n') {
+        let line = begin[at..at + length].trim_ascii();
+        at += length + 1;
+        if line == b"TRACE:" {
+            return is_zlib(&begin[at..]).then_some(at);
+        }
+    }
+    None
 }
 
 /// Returns the first bytes of `input` without consuming them.
@@ -38,6 +64,11 @@ impl Packing {
             Packing::Xz
         } else if begin.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
             Packing::Zstd
+        } else if is_zlib(begin) && begin[1] != b'^' {
+            // `x^` may begin a text.
+            Packing::Zlib
+        } else if after_trace_line(begin).is_some() {
+            Packing::Atrace
         } else {
             Packing::Plain
         }
@@ -50,6 +81,8 @@ impl Packing {
             Packing::Gzip => "gzip",
             Packing::Xz => "xz",
             Packing::Zstd => "zstd",
+            Packing::Zlib => "zlib",
+            Packing::Atrace => "atrace -z",
         }
     }
 
@@ -66,6 +99,17 @@ impl Packing {
                 lzma_rust2::XzReader::new_mem_limit(raw, true, XZ_KIB_MAX),
             )),
             Packing::Zstd => Box::new(BufReader::with_capacity(BUFFER, Frames::Between(raw))),
+            Packing::Zlib => {
+                let zlib = flate2::bufread::ZlibDecoder::new(raw);
+                Box::new(BufReader::with_capacity(BUFFER, zlib))
+            }
+            Packing::Atrace => {
+                let mut raw = raw;
+                // An error of the operating system comes again when the data is read.
+                let skipped = raw.fill_buf().ok().and_then(after_trace_line);
+                raw.consume(skipped.unwrap_or(0));
+                Packing::Zlib.unpack(raw)
+            }
         }
     }
 }

@@ -180,10 +180,10 @@ impl Sink for Counters {
                 }
             }
             Tracepoint::Wakeup { task, target_cpu } => {
-                self.woken(at_ns, cpu, task.pid, target_cpu, false);
+                self.woken(at_ns, cpu, task.pid, target_cpu.unwrap_or(cpu), false);
             }
             Tracepoint::WakeupNew { task, target_cpu } => {
-                self.woken(at_ns, cpu, task.pid, target_cpu, true);
+                self.woken(at_ns, cpu, task.pid, target_cpu.unwrap_or(cpu), true);
             }
             Tracepoint::Migrate { task, dest_cpu, .. } => {
                 let task = self.slot(task.pid);

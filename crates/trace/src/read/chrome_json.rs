@@ -5,6 +5,7 @@
 //! A file is read event by event. Its end may be missing.
 
 use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent, PID_MAX};
+use super::json::{EVENT_MAX, Input, parse};
 use super::problems::{Place, Trouble};
 use super::slices::{Slice, Slices};
 use super::text::Text;
@@ -13,97 +14,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-/// Longest event that is read, bytes. Longer events are skipped.
-const EVENT_MAX: usize = 1 << 16;
-
 /// Maximum number of flows that have begun and not ended.
 const ARROWS_MAX: usize = 1 << 20;
 
-/// Bytes of a file, one by one.
-struct Input<'i> {
-    input: &'i mut dyn BufRead,
-    at: u64,
-    /// Whether unpacking failed.
-    failed: bool,
-}
-
-impl Input<'_> {
-    fn peek(&mut self) -> Option<u8> {
-        match self.input.fill_buf() {
-            Ok(bytes) => bytes.first().copied(),
-            Err(_) => {
-                self.failed = true;
-                None
-            }
-        }
-    }
-
-    fn next(&mut self) -> Option<u8> {
-        let byte = self.peek()?;
-        self.input.consume(1);
-        self.at += 1;
-        Some(byte)
-    }
-
-    /// Returns the next byte that is neither blank nor comma, without consuming it.
-    fn begin(&mut self) -> Option<u8> {
-        loop {
-            let byte = self.peek()?;
-            if !byte.is_ascii_whitespace() && byte != b',' {
-                return Some(byte);
-            }
-            self.next();
-        }
-    }
-
-    /// Reads a value into `out`, up to the limit. `None`: it has no end.
-    fn value(&mut self, out: &mut Vec<u8>) -> Option<()> {
-        out.clear();
-        let mut depth = 0u64;
-        loop {
-            let byte = self.peek()?;
-            if depth == 0 && !out.is_empty() && b",]} \t\r\n".contains(&byte) {
-                // A number or a word has ended.
-                return Some(());
-            }
-            self.next();
-            let mut keep = |byte: u8| {
-                if out.len() <= EVENT_MAX {
-                    out.push(byte);
-                }
-            };
-            keep(byte);
-            match byte {
-                b'"' => {
-                    loop {
-                        let byte = self.next()?;
-                        keep(byte);
-                        match byte {
-                            b'\\' => keep(self.next()?),
-                            b'"' => break,
-                            _ => {}
-                        }
-                    }
-                    if depth == 0 {
-                        return Some(());
-                    }
-                }
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => {
-                    depth = depth.saturating_sub(1);
-                    if depth == 0 {
-                        return Some(());
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
 /// Reads to the end.
 pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
-    let mut input = Input { input, at: 0, failed: false };
+    let mut input = Input::new(input);
     let mut this = Chrome::default();
     let whole = this.document(&mut input, feed);
     if whole.is_none() && input.failed {
@@ -264,7 +180,7 @@ impl Chrome {
                 if let Some((at_ns, from_ns, from)) = self.ends.remove(&cpu)
                     && at_ns == begin_ns
                 {
-                    let what = EventKind::Waking { task, cpu };
+                    let what = EventKind::Waking { task, cpu: Some(cpu) };
                     let current = Current::UNKNOWN;
                     let context = Context::Task;
                     feed.push(FeedEvent { at_ns: from_ns, cpu: from, context, current, what });
@@ -293,12 +209,6 @@ impl Chrome {
             _ => feed.other("other events of Chrome"),
         }
     }
-}
-
-/// Parses an event. It goes through text, as all other JSON does, so that the parser is compiled
-/// once.
-fn parse(event: &[u8]) -> Option<Value> {
-    serde_json::from_str(std::str::from_utf8(event).ok()?).ok()
 }
 
 /// Converts a time in microseconds to ns.

@@ -14,12 +14,13 @@
 //!
 //! Columns of slices: `cpu`, `start_ns`, `end_ns`, `pid`, `task`, `prio`, `end_state`.
 
-use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent, PID_MAX, Task};
+use super::feed::{Current, Feed, FeedEvent, PID_MAX};
+use super::named::{self, NamedFields};
 use super::names::Names;
 use super::problems::{Place, Trouble};
 use super::slices::{Slice, Slices};
-use super::text::next_line;
-use crate::tracepoint::{Context, Era, State};
+use super::text::{Parsed, next_line};
+use crate::tracepoint::{Context, State};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -110,44 +111,23 @@ struct Row<'l> {
     fields: Vec<Cow<'l, str>>,
 }
 
-impl Row<'_> {
+impl NamedFields for Row<'_> {
     fn text(&self, name: &str) -> Option<&str> {
         let field = self.fields.get(*self.columns.get(name)?)?;
         (!field.is_empty()).then_some(field)
     }
+}
 
-    fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
-        self.text(name)?.parse().ok()
-    }
-
-    fn cpu(&self, name: &str) -> Option<u32> {
-        self.number(name).filter(|&cpu| cpu < CPUS_MAX)
-    }
-
+impl Row<'_> {
     fn at_ns(&self) -> Option<u64> {
-        if let Some(ns) = self.number("time_ns") {
-            return Some(ns);
+        if let Some(ns) = self.find("time_ns") {
+            return u64::try_from(ns).ok();
         }
         let seconds = self.text("time")?;
         let (seconds, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
         let fraction: String = fraction.chars().chain("000000000".chars()).take(9).collect();
         let ns: u64 = fraction.parse().ok()?;
         seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(ns)
-    }
-
-    fn task(&self, feed: &mut Feed<'_>, prefix: &str) -> Option<Task> {
-        let pid = self.number::<u32>(&format!("{prefix}pid")).filter(|&pid| pid <= PID_MAX)?;
-        let prio = self.number::<i32>(&format!("{prefix}prio")).unwrap_or(120);
-        let comm = self.text(&format!("{prefix}comm")).unwrap_or("<...>");
-        Some(feed.task(comm.as_bytes(), pid, prio.clamp(-1000, 1000)))
-    }
-
-    fn state(&self, name: &str) -> Option<State> {
-        let letters = self.text(name)?;
-        match letters.parse() {
-            Ok(number) => State::of_number_in(Era::Since4_14, number),
-            Err(_) => State::of_letters(letters),
-        }
     }
 }
 
@@ -182,84 +162,70 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
         let row = Row { columns, fields: split(text, *separator) };
         let taken = match columns.contains_key("start_ns") {
             true => slice(&row, place, &mut slices, feed),
-            false => event(&row, feed),
+            false => event(&row, place, feed),
         };
-        if taken.is_none() {
-            let detail = || "a field is missing, or is not a number".into();
-            feed.problems.note(Trouble::Unreadable, 1, place, detail);
+        if let Err(detail) = taken {
+            feed.problems.note(Trouble::Unreadable, 1, place, || detail);
         }
     }
     slices.finish(feed);
 }
 
-fn slice(row: &Row<'_>, place: Place, slices: &mut Slices, feed: &mut Feed<'_>) -> Option<()> {
+fn slice(
+    row: &Row<'_>,
+    place: Place,
+    slices: &mut Slices,
+    feed: &mut Feed<'_>,
+) -> Result<(), String> {
     let name = row.text("task").or(row.text("comm")).unwrap_or("<...>");
-    let pid = row.number::<u32>("pid").filter(|&pid| pid <= PID_MAX)?;
-    let task = feed.task(name.as_bytes(), pid, row.number("prio").unwrap_or(120));
+    let time = |key: &str| {
+        let ns = row.number("a slice", key)?;
+        u64::try_from(ns).map_err(|_| format!("a slice: {key}={ns}: it must not be negative"))
+    };
+    let pid = named::pid("a slice", "pid", row.number("a slice", "pid")?)?.unwrap_or(0);
+    let prio = row.find("prio").unwrap_or(120).clamp(-1000, 1000) as i32;
+    let state = row.text("end_state").and_then(|state| match state.parse() {
+        Ok(number) => State::of_number(number),
+        Err(_) => State::of_letters(state),
+    });
     let slice = Slice {
-        cpu: row.cpu("cpu")?,
-        begin_ns: row.number("start_ns")?,
-        end_ns: row.number("end_ns")?,
-        task,
-        state: row.state("end_state").unwrap_or(State::Runnable),
+        cpu: row.cpu("a slice", "cpu")?,
+        begin_ns: time("start_ns")?,
+        end_ns: time("end_ns")?,
+        task: feed.task(name.as_bytes(), pid, prio),
+        state: state.unwrap_or(State::Runnable),
     };
     slices.add(slice, place, feed);
-    Some(())
+    Ok(())
 }
 
-fn event(row: &Row<'_>, feed: &mut Feed<'_>) -> Option<()> {
-    let event = row.text("event")?;
+fn event(row: &Row<'_>, place: Place, feed: &mut Feed<'_>) -> Result<(), String> {
+    let event = row.text("event").ok_or("event is missing")?;
     let event = event.rsplit(':').next().unwrap_or(event);
-    let (at_ns, cpu) = (row.at_ns()?, row.cpu("cpu")?);
-    let what = match event {
-        "sched_switch" => EventKind::Switch {
-            prev: row.task(feed, "prev_")?,
-            state: row.state("prev_state")?,
-            next: row.task(feed, "next_")?,
-        },
-        "sched_waking" => EventKind::Waking {
-            task: row.task(feed, "")?,
-            cpu: row.cpu("target_cpu").unwrap_or(cpu),
-        },
-        "sched_wakeup" => EventKind::Wakeup {
-            task: row.task(feed, "")?,
-            cpu: row.cpu("target_cpu").unwrap_or(cpu),
-        },
-        "sched_wakeup_new" => EventKind::WakeupNew {
-            task: row.task(feed, "")?,
-            cpu: row.cpu("target_cpu").unwrap_or(cpu),
-        },
-        "sched_migrate_task" => EventKind::Migrate {
-            task: row.task(feed, "")?,
-            from: row.cpu("orig_cpu")?,
-            to: row.cpu("dest_cpu")?,
-        },
-        "sched_process_fork" => EventKind::Fork {
-            parent: row.task(feed, "parent_").or_else(|| row.task(feed, ""))?,
-            child: row.task(feed, "child_")?,
-        },
-        "sched_process_exec" => EventKind::Exec {
-            filename: feed.names.number(row.text("filename")?.as_bytes()),
-            pid: row.number("pid").filter(|&pid| pid <= PID_MAX)?,
-        },
-        "sched_process_exit" => EventKind::Exit { task: row.task(feed, "")? },
-        "sched_stat_runtime" => {
-            EventKind::Runtime { task: row.task(feed, "")?, ns: row.number("runtime")? }
+    let at_ns = row.at_ns().ok_or("the time is missing, or is not a number")?;
+    let cpu = row.cpu(event, "cpu")?;
+    let what = match named::event(row, event, feed)? {
+        Parsed::Event(what) => what,
+        Parsed::NoTask => {
+            feed.problems.note(Trouble::Nameless, 1, place, String::new);
+            return Ok(());
         }
-        other => {
-            feed.other(other);
-            return Some(());
+        Parsed::Redundant => return Ok(()),
+        Parsed::Other => {
+            feed.other(event);
+            return Ok(());
         }
     };
     let context = row.text("context").and_then(|text| text.bytes().next());
     let context = context.map_or(Context::Unknown, Context::of_flag);
-    let pid = row.number("current_pid").filter(|&pid| pid <= PID_MAX);
+    let pid = row.find("current_pid").and_then(|pid| u32::try_from(pid).ok());
+    let pid = pid.filter(|&pid| pid <= PID_MAX);
     let name = match row.text("current_comm") {
         Some(name) => feed.names.number(name.as_bytes()),
         None => Names::UNKNOWN,
     };
     feed.push(FeedEvent { at_ns, cpu, context, current: Current { pid, name }, what });
-    Some(())
+    Ok(())
 }
 
 #[cfg(test)]

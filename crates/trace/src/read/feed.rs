@@ -4,6 +4,7 @@
 use super::TraceHeader;
 use super::names::{Name, Names};
 use super::problems::{Place, Problems, Trouble};
+use super::states::{StateNumbers, SwitchState};
 use crate::tracepoint::{Context, NewTask, Record, Sink, State, TaskRef, Tracepoint};
 
 /// Number of CPUs that are accepted.
@@ -34,25 +35,26 @@ pub(crate) struct Task {
 pub(crate) enum EventKind {
     Switch {
         prev: Task,
-        state: State,
+        state: SwitchState,
         next: Task,
     },
     /// Switch whose previous task is the next task of the last switch.
     SwitchTo {
-        state: State,
+        state: SwitchState,
         next: Task,
     },
+    /// Wakeup. The CPU of a wakeup is `None` if it is unknown.
     Waking {
         task: Task,
-        cpu: u32,
+        cpu: Option<u32>,
     },
     Wakeup {
         task: Task,
-        cpu: u32,
+        cpu: Option<u32>,
     },
     WakeupNew {
         task: Task,
-        cpu: u32,
+        cpu: Option<u32>,
     },
     Migrate {
         task: Task,
@@ -122,6 +124,7 @@ pub(crate) struct Feed<'s> {
     pub names: Names,
     pub problems: Problems,
     pub header: TraceHeader,
+    pub states: StateNumbers,
     window: Vec<FeedEvent>,
     /// Number of events at the beginning of the window that are in order.
     is_sorted: bool,
@@ -143,6 +146,7 @@ impl<'s> Feed<'s> {
             names: Names::new(),
             problems: Problems::default(),
             header: TraceHeader::default(),
+            states: StateNumbers::default(),
             window: vec![],
             is_sorted: true,
             latest_ns: 0,
@@ -348,7 +352,9 @@ impl<'s> Feed<'s> {
             | EventKind::Wakeup { task, cpu }
             | EventKind::WakeupNew { task, cpu } => {
                 self.mention(at_ns, task);
-                self.running_on(cpu);
+                if let Some(cpu) = cpu {
+                    self.running_on(cpu);
+                }
                 self.header.wakeups += u64::from(!matches!(what, EventKind::WakeupNew { .. }));
             }
             EventKind::Migrate { task, from, to } => {
@@ -372,6 +378,18 @@ impl<'s> Feed<'s> {
             }
             EventKind::Exec { .. } | EventKind::Lost { .. } | EventKind::SwitchTo { .. } => {}
         }
+        let prev_state = match what {
+            EventKind::Switch { state: SwitchState::Known(state), .. } => state,
+            EventKind::Switch { state: SwitchState::Number(number), .. } => {
+                if self.states.is_assumed() {
+                    let place = Place::Time(at_ns, cpu);
+                    let detail = || self.states.assumption(number);
+                    self.problems.note(Trouble::States, 1, place, detail);
+                }
+                self.states.resolve(number)
+            }
+            _ => State::Runnable,
+        };
         let running = match (what, pid) {
             (EventKind::Switch { next, .. }, _) => Some(next.pid),
             (_, Some(pid)) => Some(pid),
@@ -391,7 +409,7 @@ impl<'s> Feed<'s> {
         let task_ref =
             |task: Task| TaskRef { comm: names.text(task.name), pid: task.pid, prio: task.prio };
         let tracepoint = match what {
-            EventKind::Switch { prev, state: prev_state, next } => {
+            EventKind::Switch { prev, next, .. } => {
                 Tracepoint::Switch { prev: task_ref(prev), prev_state, next: task_ref(next) }
             }
             EventKind::Waking { task, cpu } => {

@@ -3,7 +3,8 @@
 
 use super::binary::{Bytes, number, until_nul};
 use super::feed::{CPUS_MAX, EventKind, Feed, PID_MAX, Task};
-use crate::tracepoint::{Context, Era, State};
+use super::states::SwitchState;
+use crate::tracepoint::{Context, State};
 use std::collections::BTreeMap;
 
 /// Number of events whose texts are kept.
@@ -80,7 +81,6 @@ pub(super) struct Formats {
     common_pid: Option<Field>,
     common_flags: Option<Field>,
     pub is_big: bool,
-    pub era: Era,
 }
 
 impl Formats {
@@ -209,15 +209,16 @@ impl Formats {
             Kind::Switch => {
                 let (prev, next) = (task(0, 1, Some(2))?, task(4, 5, Some(6))?);
                 let bits = int(3)? as u64;
-                let state = State::of_number_in(self.era, bits).unwrap_or(State::Interruptible);
+                let state = feed.states.take(bits);
+                let state = state.unwrap_or(SwitchState::Known(State::Interruptible));
                 prev.zip(next).map(|(prev, next)| EventKind::Switch { prev, state, next })
             }
             kind @ (Kind::Waking | Kind::Wakeup | Kind::WakeupNew) => {
                 if fields[4].is_some() && int(4)? == 0 {
                     return Some(Decoded::Redundant);
                 }
-                let both = task(0, 1, Some(2))?.zip(cpu(3)?);
-                both.map(|(task, cpu)| match kind {
+                let cpu = fields[3].and_then(|_| cpu(3)).flatten();
+                task(0, 1, Some(2))?.map(|task| match kind {
                     Kind::Waking => EventKind::Waking { task, cpu },
                     Kind::Wakeup => EventKind::Wakeup { task, cpu },
                     _ => EventKind::WakeupNew { task, cpu },

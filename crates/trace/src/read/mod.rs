@@ -9,7 +9,8 @@
 //! [`Problems`], and reading continues. Only a file without any usable contents is an error.
 //!
 //! Formats: text of ftrace of every age, `trace-cmd report`, `perf script` and systrace; perf.data;
-//! trace.dat; Perfetto's binary format; Chrome JSON; tables with named columns.
+//! trace.dat; Perfetto's binary format; Chrome JSON; the JSON of `perf data convert`; tables with
+//! named columns.
 
 mod binary;
 mod chrome_json;
@@ -17,11 +18,15 @@ mod columns;
 mod detect;
 mod feed;
 mod formats;
+mod json;
+mod named;
 mod names;
 mod perf_data;
+mod perf_json;
 mod perfetto;
 mod problems;
 mod slices;
+mod states;
 mod text;
 mod trace_dat;
 mod wire;
@@ -187,7 +192,13 @@ impl Trace {
         let mut begin = vec![];
         let result = packing.unpack(source.open()?).take(detect::ENOUGH).read_to_end(&mut begin);
         if let (true, Err(error)) = (begin.is_empty(), result) {
-            return Err(ReadError::new(format!("it does not unpack: {error}")));
+            let hint = match packing {
+                Packing::Atrace => {
+                    "; a terminal changes line ends in it: fetch it with `adb exec-out atrace -z`"
+                }
+                _ => "",
+            };
+            return Err(ReadError::new(format!("it does not unpack: {error}{hint}")));
         }
         let format = Format::of(&begin)?;
         Ok(Trace { source, packing, format })
@@ -231,6 +242,7 @@ impl Trace {
             Format::Text => text::read(&mut self.unpacked()?, &mut feed),
             Format::PerfData => perf_data::read(&mut *self.seekable()?, &mut feed)?,
             Format::TraceDat => trace_dat::read(&mut *self.seekable()?, &mut feed)?,
+            Format::PerfJson => perf_json::read(&mut self.unpacked()?, &mut feed),
             Format::ChromeJson => chrome_json::read(&mut self.unpacked()?, &mut feed),
             Format::Columns => columns::read(&mut self.unpacked()?, &mut feed),
             Format::Perfetto => perfetto::read(&mut self.unpacked()?, &mut feed),
@@ -251,7 +263,10 @@ impl Trace {
             !problem.detail.is_empty() && !matches!(trouble, Trouble::Gap | Trouble::Jump)
         });
         if let Some((_, Problem { first, detail, .. })) = first {
-            message = format!("{first}: {detail}; ");
+            message = match first {
+                Place::Whole => format!("{detail}; "),
+                first => format!("{first}: {detail}; "),
+            };
         }
         message.push_str(match reading.header.events {
             0 => "it has no scheduler events that can be read",

@@ -10,7 +10,6 @@ use super::formats::{Decoded, Formats};
 use super::names::Names;
 use super::problems::{Place, Trouble};
 use crate::compressed::zstd::Pieces;
-use crate::tracepoint::Era;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -236,7 +235,7 @@ impl PerfData {
             4 => {
                 feed.header.release = text(&mut bytes);
                 let release = feed.header.release.as_deref().unwrap_or_default();
-                self.formats.era = Era::of_release(release).unwrap_or_default();
+                feed.states.set_release(release);
             }
             7 => feed.header.cpus_online = bytes.u32().filter(|&cpus| cpus <= CPUS_MAX),
             11 => {

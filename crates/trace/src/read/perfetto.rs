@@ -6,8 +6,9 @@
 use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent, PID_MAX, Task};
 use super::names::Names;
 use super::problems::{Place, Trouble};
+use super::states::SwitchState;
 use super::wire::{fields, packed, varint};
-use crate::tracepoint::{Context, Era, State};
+use crate::tracepoint::{Context, State};
 use std::io::{BufRead, Read};
 
 /// Longest packet, bytes.
@@ -15,7 +16,7 @@ const PACKET_MAX: u64 = 64 << 20;
 
 /// Reads packets to the end.
 pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
-    let mut this = Perfetto::default();
+    let this = Perfetto;
     let mut packet = vec![];
     let mut at = 0;
     loop {
@@ -72,13 +73,11 @@ fn int(value: u64) -> i64 {
     value as i64
 }
 
-#[derive(Debug, Default)]
-struct Perfetto {
-    era: Era,
-}
+#[derive(Debug)]
+struct Perfetto;
 
 impl Perfetto {
-    fn packet(&mut self, packet: &[u8], place: Place, feed: &mut Feed<'_>, may_nest: bool) {
+    fn packet(&self, packet: &[u8], place: Place, feed: &mut Feed<'_>, may_nest: bool) {
         let mut all = fields(packet);
         for (field, value) in all.by_ref() {
             match field {
@@ -102,7 +101,7 @@ impl Perfetto {
     }
 
     /// Reads packets that were compressed together.
-    fn compressed(&mut self, bytes: &[u8], place: Place, feed: &mut Feed<'_>) {
+    fn compressed(&self, bytes: &[u8], place: Place, feed: &mut Feed<'_>) {
         let mut unpacked = vec![];
         let mut input = flate2::read::ZlibDecoder::new(bytes).take(PACKET_MAX);
         if input.read_to_end(&mut unpacked).is_err() {
@@ -116,7 +115,7 @@ impl Perfetto {
         }
     }
 
-    fn system_info(&mut self, info: &[u8], feed: &mut Feed<'_>) {
+    fn system_info(&self, info: &[u8], feed: &mut Feed<'_>) {
         let text =
             |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(1000)]).into_owned();
         for (field, value) in fields(info) {
@@ -129,7 +128,7 @@ impl Perfetto {
                             }
                             3 => {
                                 let release = text(value.bytes());
-                                self.era = Era::of_release(&release).unwrap_or_default();
+                                feed.states.set_release(&release);
                                 feed.header.release = Some(release);
                             }
                             _ => {}
@@ -145,7 +144,7 @@ impl Perfetto {
         }
     }
 
-    fn bundle(&mut self, bundle: &[u8], place: Place, feed: &mut Feed<'_>) {
+    fn bundle(&self, bundle: &[u8], place: Place, feed: &mut Feed<'_>) {
         let mut cpu = 0;
         let mut has_lost = false;
         for (field, value) in fields(bundle) {
@@ -173,7 +172,7 @@ impl Perfetto {
         if has_lost {
             feed.problems.note(Trouble::LostUncounted, 1, place, || format!("CPU {cpu}"));
         }
-        let mut reader = Bundle { cpu, era: self.era, place, has_lost };
+        let mut reader = Bundle { cpu, place, has_lost };
         let mut all = fields(bundle);
         for (field, value) in all.by_ref() {
             match field {
@@ -215,7 +214,6 @@ fn process_tree(tree: &[u8], feed: &mut Feed<'_>) {
 /// Bundle that is being read.
 struct Bundle {
     cpu: u32,
-    era: Era,
     place: Place,
     has_lost: bool,
 }
@@ -225,6 +223,7 @@ struct Bundle {
 struct Numbers<'a> {
     texts: [&'a [u8]; 8],
     numbers: [u64; 8],
+    is_present: [bool; 8],
 }
 
 impl<'a> Numbers<'a> {
@@ -234,6 +233,7 @@ impl<'a> Numbers<'a> {
             if let Some(place) = (field as usize).checked_sub(1).filter(|&place| place < 8) {
                 this.texts[place] = value.bytes();
                 this.numbers[place] = value.number();
+                this.is_present[place] = true;
             }
         }
         this
@@ -283,13 +283,14 @@ impl Bundle {
         let what = match field {
             4 => {
                 let bits = numbers.numbers[3];
-                let state = State::of_number_in(self.era, bits).unwrap_or(State::Interruptible);
+                let state = feed.states.take(bits);
+                let state = state.unwrap_or(SwitchState::Known(State::Interruptible));
                 let both = numbers.task(feed, [1, 2, 3]).zip(numbers.task(feed, [5, 6, 7]));
                 both.map(|(prev, next)| EventKind::Switch { prev, state, next })
             }
             17 | 20 | 114 => {
-                let both = numbers.task(feed, [1, 2, 3]).zip(numbers.cpu(5));
-                both.map(|(task, cpu)| match field {
+                let cpu = numbers.cpu(5).filter(|_| numbers.is_present[4]);
+                numbers.task(feed, [1, 2, 3]).map(|task| match field {
                     17 => EventKind::Wakeup { task, cpu },
                     20 => EventKind::Waking { task, cpu },
                     _ => EventKind::WakeupNew { task, cpu },
@@ -375,7 +376,8 @@ impl Bundle {
         for delta in column(1) {
             at_ns = at_ns.saturating_add(delta);
             let Some((bits, pid)) = states.next().zip(pids.next()) else { break };
-            let state = State::of_number_in(self.era, bits).unwrap_or(State::Interruptible);
+            let state = feed.states.take(bits);
+            let state = state.unwrap_or(SwitchState::Known(State::Interruptible));
             match task(pid, prios.next(), indices.next()) {
                 Some(next) => {
                     out.push(entry(at_ns, Context::Unknown, EventKind::SwitchTo { state, next }));
@@ -393,8 +395,8 @@ impl Bundle {
             let context =
                 flags.next().map_or(Context::Unknown, |it| Context::of_common_flags(it as u8));
             let cpu = u32::try_from(cpu).ok().filter(|&cpu| cpu < CPUS_MAX);
-            match task(pid, prios.next(), indices.next()).zip(cpu) {
-                Some((task, cpu)) => {
+            match task(pid, prios.next(), indices.next()) {
+                Some(task) => {
                     out.push(entry(at_ns, context, EventKind::Waking { task, cpu }));
                 }
                 None => nameless += 1,

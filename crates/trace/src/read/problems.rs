@@ -32,11 +32,13 @@ pub enum Trouble {
     Names,
     /// Parts of the file in an unknown format; they were dropped.
     Foreign,
+    /// States in numbers whose meaning depends on the kernel, which the trace does not name.
+    States,
 }
 
 impl Trouble {
     /// All kinds.
-    pub const ALL: [Trouble; 13] = [
+    pub const ALL: [Trouble; 14] = [
         Trouble::Unreadable,
         Trouble::Lost,
         Trouble::LostUncounted,
@@ -50,6 +52,7 @@ impl Trouble {
         Trouble::Clock,
         Trouble::Names,
         Trouble::Foreign,
+        Trouble::States,
     ];
 
     /// Returns a word for programs.
@@ -68,6 +71,7 @@ impl Trouble {
             Trouble::Clock => "clock",
             Trouble::Names => "names",
             Trouble::Foreign => "foreign",
+            Trouble::States => "states",
         }
     }
 
@@ -104,6 +108,8 @@ impl Trouble {
             (Trouble::Names, _) => "names could not be kept: there are too many",
             (Trouble::Foreign, 1) => "part of the file has an unknown format",
             (Trouble::Foreign, _) => "parts of the file have an unknown format",
+            (Trouble::States, 1) => "state is a number of a kernel that the trace does not name",
+            (Trouble::States, _) => "states are numbers of a kernel that the trace does not name",
         }
     }
 }

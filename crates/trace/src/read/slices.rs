@@ -4,6 +4,7 @@
 use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent, Task};
 use super::names::Names;
 use super::problems::{Place, Trouble};
+use super::states::SwitchState;
 use crate::tracepoint::{Context, State};
 
 /// Slice of a task on a CPU.
@@ -24,7 +25,7 @@ pub(super) struct Slices {
 }
 
 fn push(feed: &mut Feed<'_>, at_ns: u64, cpu: u32, prev: Task, state: State, next: Task) {
-    let what = EventKind::Switch { prev, state, next };
+    let what = EventKind::Switch { prev, state: SwitchState::Known(state), next };
     let current = Current { pid: Some(prev.pid), name: prev.name };
     feed.push(FeedEvent { at_ns, cpu, context: Context::Task, current, what });
 }

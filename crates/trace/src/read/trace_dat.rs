@@ -11,7 +11,7 @@ use super::formats::{Decoded, Formats};
 use super::names::Names;
 use super::perf_data::ReadSeek;
 use super::problems::{Place, Trouble};
-use crate::tracepoint::{Context, Era};
+use crate::tracepoint::Context;
 use std::io::{Read, SeekFrom};
 
 /// Longest part that is read, bytes.
@@ -225,7 +225,7 @@ impl TraceDat {
                 feed.header.host = words.next().map(str::to_string);
                 feed.header.release = words.next().map(str::to_string);
                 let release = feed.header.release.as_deref().unwrap_or_default();
-                self.formats.era = Era::of_release(release).unwrap_or_default();
+                feed.states.set_release(release);
             }
             8 => {
                 let cpus = Bytes::new(data, self.is_big).u32();

@@ -195,7 +195,7 @@ pub struct Tables {
 #[derive(Clone, Debug)]
 struct Wakeup {
     at_ns: u64,
-    cpu: u32,
+    cpu: Option<u32>,
     is_new: bool,
     waker: Option<(u32, String)>,
 }
@@ -286,7 +286,7 @@ impl Tables {
             wakeup.at_ns.into(),
             pid.into(),
             Cell::Text(comm),
-            wakeup.cpu.into(),
+            wakeup.cpu.map_or(Cell::Null, Cell::from),
             Cell::Int(wakeup.is_new.into()),
             waker_pid,
             waker,

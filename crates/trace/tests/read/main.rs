@@ -1,6 +1,7 @@
 //! Recorded traces of every format are read.
 
 mod formats;
+mod others;
 mod perf_data;
 mod recorded;
 mod text;
@@ -26,6 +27,10 @@ fn task_ref(task_ref: TaskRef<'_>) -> String {
     format!("{}:{}[{}]", task_ref.comm, task_ref.pid, task_ref.prio)
 }
 
+fn target(cpu: Option<u32>) -> String {
+    cpu.map_or("?".into(), |cpu| cpu.to_string())
+}
+
 impl Sink for EventLog {
     fn task(&mut self, _at_ns: u64, task: &NewTask<'_>) {
         self.tasks.push((task.pid, task.tgid, task.parent, task.name.into()));
@@ -44,13 +49,13 @@ impl Sink for EventLog {
                 format!("{} {} > {}", task_ref(prev), prev_state.letters(), task_ref(next))
             }
             Tracepoint::Waking { task, target_cpu } => {
-                format!("waking {} {target_cpu}", task_ref(task))
+                format!("waking {} {}", task_ref(task), target(target_cpu))
             }
             Tracepoint::Wakeup { task, target_cpu } => {
-                format!("wakeup {} {target_cpu}", task_ref(task))
+                format!("wakeup {} {}", task_ref(task), target(target_cpu))
             }
             Tracepoint::WakeupNew { task, target_cpu } => {
-                format!("new {} {target_cpu}", task_ref(task))
+                format!("new {} {}", task_ref(task), target(target_cpu))
             }
             Tracepoint::Migrate { task, orig_cpu, dest_cpu } => {
                 format!("migrate {} {orig_cpu} {dest_cpu}", task_ref(task))

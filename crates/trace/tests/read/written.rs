@@ -48,12 +48,12 @@ pub fn history(seed: u64, events: u64, context: bool, sink: &mut dyn Sink) {
         let cpu = dice.below(3) as u32;
         let current = running[cpu as usize];
         let task = who(1 + dice.below(30) as u32);
-        let target_cpu = dice.below(3) as u32;
+        let target_cpu = Some(dice.below(3) as u32).filter(|_| dice.below(8) > 0);
         let tracepoint = match dice.below(9) {
             0 => Tracepoint::Waking { task, target_cpu },
             1 => Tracepoint::Wakeup { task, target_cpu },
             2 => Tracepoint::WakeupNew { task, target_cpu },
-            3 => Tracepoint::Migrate { task, orig_cpu: target_cpu, dest_cpu: 2 },
+            3 => Tracepoint::Migrate { task, orig_cpu: target_cpu.unwrap_or(0), dest_cpu: 2 },
             4 if current != 0 => {
                 Tracepoint::Fork { parent: plain(current), child: plain(task.pid) }
             }

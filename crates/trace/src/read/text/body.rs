@@ -4,9 +4,8 @@
 //! right.
 
 use super::super::feed::{EventKind, Feed, PID_MAX, Task};
-use super::parsed::{Fault, Parsed, cpu, number, signed, state, task, trim};
+use super::parsed::{Fault, Parsed, cpu, first_word, hex_or_number, signed, state, task};
 use super::trace_cmd;
-use crate::tracepoint::Era;
 
 /// Fields, taken from the right.
 struct Fields<'a> {
@@ -46,14 +45,31 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Like [`Fields::last`], for a value of one word. Text after it is dropped: it belongs to
+    /// fields that are not read, or that `perf script -F ip,sym` prints after the event's own.
+    fn word(&mut self, key: &'static str) -> Result<&'a [u8], Fault<'a>> {
+        Ok(first_word(self.last(key)?))
+    }
+
     fn signed(&mut self, key: &'static str) -> Result<i64, Fault<'a>> {
-        let value = self.last(key)?;
+        let value = self.word(key)?;
         signed(value).ok_or(Fault::NoNumber(key, value))
     }
 
     fn cpu(&mut self, key: &'static str) -> Result<u32, Fault<'a>> {
-        let value = self.last(key)?;
-        cpu(number(value).ok_or(Fault::NoNumber(key, value))?)
+        let value = self.word(key)?;
+        cpu(hex_or_number(value).ok_or(Fault::NoNumber(key, value))?)
+    }
+
+    /// Takes the CPU of a wakeup. `None`: it is missing or negative, hence unknown.
+    fn target(&mut self) -> Result<Option<u32>, Fault<'a>> {
+        let key = "target_cpu=";
+        if self.find(key).is_none() {
+            return Ok(None);
+        }
+        let value = self.word(key)?;
+        let number = signed(value).ok_or(Fault::NoNumber(key, value))?;
+        u64::try_from(number).ok().map(cpu).transpose()
     }
 
     /// Takes `PREFIXcomm= PREFIXpid= PREFIXprio=` off the end.
@@ -85,7 +101,6 @@ const NEXT: [&str; 3] = ["next_comm=", "next_pid=", "next_prio="];
 /// Parses the body of an event.
 pub(super) fn event<'a>(
     feed: &mut Feed<'_>,
-    era: Era,
     name: &[u8],
     body: &'a [u8],
 ) -> Result<Parsed, Fault<'a>> {
@@ -93,25 +108,27 @@ pub(super) fn event<'a>(
     match name {
         b"sched_switch" => {
             if !body.starts_with(b"prev_comm=") {
-                return trace_cmd::switch(feed, era, body);
+                return trace_cmd::switch(feed, body);
             }
             let next = fields.task(feed, NEXT)?;
             fields.rest = fields.rest.strip_suffix(b"==>").unwrap_or(fields.rest).trim_ascii_end();
-            let state = state(era, fields.last("prev_state=")?)?;
+            let state = state(feed, fields.word("prev_state=")?)?;
             let both = fields.task(feed, PREV)?.zip(next);
             Ok(Parsed::of(both.map(|(prev, next)| EventKind::Switch { prev, state, next })))
         }
         b"sched_waking" | b"sched_wakeup" | b"sched_wakeup_new" => {
-            let (task, cpu, slept) = if fields.find("target_cpu=").is_some() {
-                let cpu = fields.cpu("target_cpu=")?;
-                let slept = !fields.rest.ends_with(b" success=0");
-                if fields.rest.ends_with(b" success=0") || fields.rest.ends_with(b" success=1") {
-                    fields.skip("success=");
-                }
+            let (task, cpu, slept) = if body.starts_with(b"comm=") {
+                let cpu = fields.target()?;
+                // Before 4.3. The name may contain anything, so only the last word counts.
+                let last = fields.rest.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+                let slept = match last.starts_with(b"success=") {
+                    true => fields.signed("success=")? != 0,
+                    false => true,
+                };
                 (fields.task(feed, PLAIN)?, cpu, slept)
             } else {
                 let (task, target, slept) = trace_cmd::wakeup(feed, body)?;
-                (task, cpu(target)?, slept)
+                (task, target.map(cpu).transpose()?, slept)
             };
             Ok(match task {
                 None => Parsed::NoTask,
@@ -172,9 +189,9 @@ pub(super) fn event<'a>(
                 return trace_cmd::runtime(feed, body);
             }
             fields.skip("vruntime=");
-            let value = fields.last("runtime=")?;
-            let digits = trim(value.strip_suffix(b"[ns]").unwrap_or(value));
-            let ns = number(digits).ok_or(Fault::NoNumber("runtime=", value))?;
+            let value = fields.word("runtime=")?;
+            let digits = value.strip_suffix(b"[ns]").unwrap_or(value);
+            let ns = hex_or_number(digits).ok_or(Fault::NoNumber("runtime=", value))?;
             let task = fields.named(feed, ["comm=", "pid="])?;
             Ok(Parsed::of(task.map(|task| EventKind::Runtime { task, ns })))
         }

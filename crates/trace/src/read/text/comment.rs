@@ -4,7 +4,6 @@ use super::super::feed::Feed;
 use super::super::problems::{Place, Trouble};
 use super::Text;
 use super::parsed::{lossy, number, trim};
-use crate::tracepoint::Era;
 
 impl Text {
     /// Takes a line that may be a comment. Returns whether it is one.
@@ -84,7 +83,7 @@ impl Text {
         let text_of = |value: &[u8]| Some(lossy(value).into_owned());
         if let Some(release) = value(b"os release :") {
             header.release = text_of(release);
-            self.era = Era::of_release(&lossy(release)).unwrap_or_default();
+            feed.states.set_release(&lossy(release));
         } else if let Some(host) = value(b"hostname :") {
             header.host = text_of(host);
         } else if let Some(cpus) = value(b"nrcpus online :") {

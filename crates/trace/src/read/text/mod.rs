@@ -13,8 +13,8 @@ mod trace_cmd;
 use super::feed::{CPUS_MAX, Current, EventKind, Feed, FeedEvent, PID_MAX};
 use super::names::Names;
 use super::problems::{Place, Trouble};
-use crate::tracepoint::Era;
-use parsed::{Fault, Parsed, lossy, trim};
+use parsed::{Fault, lossy, trim};
+pub(super) use parsed::{Parsed, signed};
 use std::io::{self, BufRead};
 
 /// Longest line that can be an event, bytes.
@@ -89,7 +89,6 @@ fn memchr(byte: u8, bytes: &[u8]) -> Option<usize> {
 #[derive(Debug, Default)]
 pub(super) struct Text {
     line: u64,
-    era: Era,
     /// Number of events that each CPU lost before its next event. `0`: none; `u64::MAX`: unknown.
     lost: Vec<u64>,
 }
@@ -128,7 +127,7 @@ impl Text {
             }
             return;
         }
-        let what = match body::event(feed, self.era, head.event, head.body) {
+        let what = match body::event(feed, head.event, head.body) {
             Ok(what) => what,
             Err(fault) => {
                 feed.problems.note(Trouble::Unreadable, 1, place, || fault.message(head.event));

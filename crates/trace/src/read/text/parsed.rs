@@ -1,11 +1,12 @@
 //! Items that the parsers of event bodies share: [`Parsed`], [`Fault`], and values of fields.
 
 use super::super::feed::{CPUS_MAX, EventKind, Feed, PID_MAX, Task};
-use crate::tracepoint::{Era, State};
+use super::super::states::SwitchState;
+use crate::tracepoint::State;
 use std::borrow::Cow;
 
 /// Result of parsing the body of an event.
-pub(super) enum Parsed {
+pub(in super::super) enum Parsed {
     /// A scheduler event.
     Event(EventKind),
     /// An event about a task whose number was lost.
@@ -59,7 +60,11 @@ impl Fault<'_> {
             Fault::Cpu(cpu) => {
                 format!("{event}: CPU {cpu}: CPUs are numbered from 0 to {}", CPUS_MAX - 1)
             }
-            Fault::State(letters) => format!("{event}: unknown state \"{}\"", lossy(letters)),
+            Fault::State(letters) => format!(
+                "{event}: unknown state \"{}\": it must be letters (R, S, D, ...) or a number up \
+                 to 8191",
+                lossy(letters)
+            ),
             Fault::Form(form, text) => format!("{event}: \"{}\" is not {form}", lossy(text)),
         }
     }
@@ -76,7 +81,18 @@ pub(super) fn task<'a>(
         return Err(Fault::Pid(pid));
     }
     let prio = prio.clamp(-1000, 1000) as i32;
+    let array = array(comm);
+    let comm = array.as_deref().unwrap_or(comm);
     Ok(u32::try_from(pid).ok().map(|pid| feed.task(comm, pid, prio)))
+}
+
+/// Parses `ARRAY[61, 62, 00]`: `trace-cmd report -R` prints names that are not printable so.
+fn array(comm: &[u8]) -> Option<Vec<u8>> {
+    let inner = comm.strip_prefix(b"ARRAY[")?.strip_suffix(b"]")?;
+    let byte = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
+    let bytes = inner.split(|&byte| byte == b',').map(|digits| byte(trim(digits)));
+    let bytes: Vec<u8> = bytes.collect::<Option<_>>()?;
+    Some(bytes.into_iter().take_while(|&byte| byte != 0).collect())
 }
 
 /// Checks the number of a CPU.
@@ -88,12 +104,21 @@ pub(super) fn cpu<'a>(number: u64) -> Result<u32, Fault<'a>> {
 }
 
 /// Parses a state from its letters or its number.
-pub(super) fn state(era: Era, letters: &[u8]) -> Result<State, Fault<'_>> {
-    let state = match number(letters) {
-        Some(number) => State::of_number_in(era, number),
-        None => std::str::from_utf8(letters).ok().and_then(State::of_letters),
+pub(super) fn state<'a>(feed: &mut Feed<'_>, letters: &'a [u8]) -> Result<SwitchState, Fault<'a>> {
+    let state = match hex_or_number(letters) {
+        Some(number) => feed.states.take(number),
+        None => {
+            let letters = std::str::from_utf8(letters).ok();
+            letters.and_then(State::of_letters).map(SwitchState::Known)
+        }
     };
     state.ok_or(Fault::State(letters))
+}
+
+/// Returns the first word: `perf script -F ip,sym` prints more after the last field.
+pub(super) fn first_word(text: &[u8]) -> &[u8] {
+    let end = text.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(text.len());
+    &text[..end]
 }
 
 /// Removes blanks on either side.
@@ -115,8 +140,22 @@ pub(super) fn number(bytes: &[u8]) -> Option<u64> {
     })
 }
 
-/// Parses a decimal number that may have a sign.
-pub(super) fn signed(bytes: &[u8]) -> Option<i64> {
+/// Parses a number without a sign, in hexadecimal (`0x1f`) or decimal.
+pub(super) fn hex_or_number(bytes: &[u8]) -> Option<u64> {
+    let Some(digits) = bytes.strip_prefix(b"0x") else { return number(bytes) };
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// Parses a number that may have a sign. In hexadecimal, it is the bits of a number with 32 bits,
+/// or of a larger one.
+pub(in super::super) fn signed(bytes: &[u8]) -> Option<i64> {
+    if bytes.starts_with(b"0x") {
+        let bits = hex_or_number(bytes)?;
+        return Some(u32::try_from(bits).map_or(bits as i64, |bits| i64::from(bits as i32)));
+    }
     match bytes.strip_prefix(b"-") {
         Some(bytes) => number(bytes).and_then(|number| i64::try_from(number).ok()).map(|n| -n),
         None => number(bytes).and_then(|number| i64::try_from(number).ok()),

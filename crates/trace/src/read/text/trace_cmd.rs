@@ -2,25 +2,41 @@
 //! 2.6.32: `NAME:PID [PRIO]` instead of fields.
 
 use super::super::feed::{EventKind, Feed, Task};
-use super::parsed::{Fault, Parsed, number, signed, state, task, trim};
-use crate::tracepoint::Era;
+use super::parsed::{Fault, Parsed, first_word, number, signed, state, task, trim};
 
-/// Parses `NAME:PID [PRIO]`. The name ends at the last colon.
+/// Parses `NAME:PID [PRIO]`. The name ends at the last colon. `perf script -F ip,sym` prints more
+/// after it, possibly with brackets.
 fn short<'a>(feed: &mut Feed<'_>, text: &'a [u8]) -> Result<Option<Task>, Fault<'a>> {
-    let wrong = Fault::Form("NAME:PID [PRIO]", text);
-    let inner = trim(text).strip_suffix(b"]").ok_or(wrong)?;
-    let open = inner.iter().rposition(|&byte| byte == b'[').ok_or(wrong)?;
-    let prio = signed(trim(&inner[open + 1..])).ok_or(wrong)?;
-    let name = trim(&inner[..open]);
-    let (comm, pid) = name_and_number(name).ok_or(wrong)?;
-    task(feed, comm, pid, prio)
+    let mut end = text.len();
+    while let Some(close) = text[..end].iter().rposition(|&byte| byte == b']') {
+        if let Some((comm, pid, prio)) = short_before(&text[..close]) {
+            return task(feed, comm, pid, prio);
+        }
+        end = close;
+    }
+    Err(Fault::Form("NAME:PID [PRIO]", text))
 }
 
-/// Parses `NAME:PID`.
+/// Parses `NAME:PID [PRIO` to its name and numbers.
+fn short_before(inner: &[u8]) -> Option<(&[u8], i64, i64)> {
+    let open = inner.iter().rposition(|&byte| byte == b'[')?;
+    let prio = signed(trim(&inner[open + 1..]))?;
+    let name = trim(&inner[..open]);
+    let colon = name.iter().rposition(|&byte| byte == b':')?;
+    Some((trim(&name[..colon]), signed(&name[colon + 1..])?, prio))
+}
+
+/// Parses `NAME:PID`, and drops text after it.
 fn name_and_number(text: &[u8]) -> Option<(&[u8], i64)> {
     let text = trim(text);
-    let colon = text.iter().rposition(|&byte| byte == b':')?;
-    Some((trim(&text[..colon]), signed(&text[colon + 1..])?))
+    let mut end = text.len();
+    while let Some(colon) = text[..end].iter().rposition(|&byte| byte == b':') {
+        if let Some(pid) = signed(first_word(&text[colon + 1..])) {
+            return Some((trim(&text[..colon]), pid));
+        }
+        end = colon;
+    }
+    None
 }
 
 /// Returns the text after `prefix`.
@@ -35,11 +51,7 @@ fn rfind(text: &[u8], pattern: &[u8]) -> Option<usize> {
 
 /// Parses `NAME:PID [PRIO] STATE ==> NAME:PID [PRIO]`. In 2.6.32, `task ` precedes it and the state
 /// is in parentheses.
-pub(super) fn switch<'a>(
-    feed: &mut Feed<'_>,
-    era: Era,
-    body: &'a [u8],
-) -> Result<Parsed, Fault<'a>> {
+pub(super) fn switch<'a>(feed: &mut Feed<'_>, body: &'a [u8]) -> Result<Parsed, Fault<'a>> {
     let arrow = rfind(body, b" ==> ").ok_or(Fault::Missing("==>"))?;
     let (left, right) = (body[..arrow].trim_ascii_end(), &body[arrow + 5..]);
     let blank =
@@ -47,32 +59,38 @@ pub(super) fn switch<'a>(
     let (prev, letters) = (&left[..blank], &left[blank + 1..]);
     let old = letters.strip_prefix(b"(").and_then(|letters| letters.strip_suffix(b")"));
     let prev = if old.is_some() { without(prev, b"task ") } else { prev };
-    let state = state(era, old.unwrap_or(letters))?;
+    let state = state(feed, old.unwrap_or(letters))?;
     let both = short(feed, prev)?.zip(short(feed, right)?);
     Ok(Parsed::of(both.map(|(prev, next)| EventKind::Switch { prev, state, next })))
 }
 
 /// Parses `NAME:PID [PRIO] CPU:NNN`, with `success=1` in between in older kernels; or 2.6.32's
-/// `task NAME:PID [PRIO] success=1 [NNN]`. Returns the task, the CPU, and whether the task was
-/// asleep.
+/// `task NAME:PID [PRIO] success=1 [NNN]`. Returns the task, the CPU if it is known, and whether
+/// the task was asleep.
 pub(super) fn wakeup<'a>(
     feed: &mut Feed<'_>,
     body: &'a [u8],
-) -> Result<(Option<Task>, u64, bool), Fault<'a>> {
-    let wrong = Fault::Missing("target_cpu=NNN or CPU:NNN");
-    let blank = body.iter().rposition(|&byte| byte == b' ').ok_or(wrong)?;
-    let (mut text, cpu) = (&body[..blank], &body[blank + 1..]);
-    let cpu = match cpu.strip_prefix(b"CPU:") {
-        Some(cpu) => cpu,
-        None => {
+) -> Result<(Option<Task>, Option<u64>, bool), Fault<'a>> {
+    let (mut text, mut cpu, mut slept) = (body, None, true);
+    if let Some(place) = rfind(body, b" CPU:") {
+        let digits = first_word(&body[place + 5..]);
+        cpu = Some(number(digits).ok_or(Fault::NoNumber("CPU:", digits))?);
+        text = &body[..place];
+    }
+    if let Some(place) = rfind(text, b" success=") {
+        let after = &text[place + 9..];
+        let value = first_word(after);
+        slept = number(value).ok_or(Fault::NoNumber("success=", value))? != 0;
+        // `[003]`
+        let target = first_word(trim(&after[value.len()..]));
+        let target = target.strip_prefix(b"[").and_then(|target| target.strip_suffix(b"]"));
+        if let Some(target) = target {
+            cpu = Some(number(target).ok_or(Fault::NoNumber("success=N ", target))?);
             text = without(text, b"task ");
-            cpu.strip_prefix(b"[").and_then(|cpu| cpu.strip_suffix(b"]")).ok_or(wrong)?
         }
-    };
-    let cpu = number(cpu).ok_or(wrong)?;
-    let slept = !text.ends_with(b" success=0");
-    let text = text.strip_suffix(b" success=0").unwrap_or(text);
-    let text = text.strip_suffix(b" success=1").unwrap_or(text);
+        let length = place.min(text.len());
+        text = &text[..rfind(text, b" success=").unwrap_or(length)];
+    }
     Ok((short(feed, text)?, cpu, slept))
 }
 
@@ -85,7 +103,7 @@ pub(super) fn migrate<'a>(
     let to = rfind(body, b" to: ").ok_or(wrong)?;
     let from = rfind(&body[..to], b" from: ").ok_or(wrong)?;
     let task = short(feed, without(&body[..from], b"task "))?;
-    let cpu = |text: &[u8]| number(trim(text));
+    let cpu = |text: &[u8]| number(first_word(trim(text)));
     let from = cpu(&body[from + 7..to]).ok_or(wrong)?;
     Ok((task, from, cpu(&body[to + 5..]).ok_or(wrong)?))
 }
