@@ -5,7 +5,7 @@ use crate::choice::{Choice, Chosen, Needs};
 use crate::error::Error;
 use crate::select::all;
 use crate::settings::{Axis, Setting};
-use schedlab_core::Tunable;
+use schedlab_core::{Difference, RULE_PREFIX, Tunable};
 use schedlab_workload::close_names;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -262,7 +262,9 @@ fn common_tunables(
 /// Reports that `choices`, with the tunables `known`, lack a tunable: suggests the nearest name
 /// that they have, and the releases that have the tunable.
 fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<Cow<'static, str>>]) -> String {
-    let names: BTreeSet<&str> = known.iter().flatten().map(Cow::as_ref).collect();
+    let is_rule = |name: &str| name.starts_with(RULE_PREFIX);
+    let all = known.iter().flatten().map(Cow::as_ref);
+    let names: BTreeSet<&str> = all.filter(|known| is_rule(known) == is_rule(name)).collect();
     let of = match choices {
         [one] => one.to_string(),
         _ => "any of the schedulers".into(),
@@ -291,7 +293,13 @@ fn who_has(name: &str) -> (String, bool) {
     let has = |choice: &Choice| {
         let scheduler = choice.build(&choice.build_config(&Needs { cpus: 1, ..Needs::default() }));
         let has = |it: &Tunable| it.name == name;
-        scheduler.is_ok_and(|scheduler| scheduler.inspect().tunables().iter().any(has))
+        let switches = |it: &Difference| {
+            it.can_switch && name.strip_prefix(RULE_PREFIX).is_some_and(|rule| it.name == rule)
+        };
+        scheduler.is_ok_and(|scheduler| {
+            let inspect = scheduler.inspect();
+            inspect.tunables().iter().any(has) || inspect.differences().iter().any(switches)
+        })
     };
     let having: Vec<String> = all().iter().filter(|it| has(it)).map(Choice::to_string).collect();
     let more = match having.len().saturating_sub(MOST) {
