@@ -23,6 +23,6 @@ pub use effort::Effort;
 pub use margin::{Margin, NiceThatWins, margins, nice_that_wins};
 pub use moment::{CpuMoment, Moment, moment};
 pub use names::Names;
-pub use parting::{Parting, PartingSide, Step, TimedStep, parting};
+pub use parting::{Parting, PartingSide, Side, Step, TimedStep, parting};
 pub use waits::{LostPick, Wait, longest_waits};
 pub use watch::{Decision, TaskActivity, TaskMoment, Wakeup, WakeupFilter, wakeup};

@@ -230,10 +230,7 @@ mod tests {
 
     /// A parent that forks, one that continues: on 6.18 the child preempts, on 6.19 it waits.
     const FORKS: &str = r#"{"tasks": {
-        "parent": {"loop": 1, "phases": {
-            "first": {"run": 2500},
-            "second": {"fork": "child", "run": 1000}
-        }},
+        "parent": {"loop": 1, "run0": 2500, "fork": "child", "run1": 1000},
         "child": {"instance": 0, "loop": 1, "run": 1000}
     }}"#;
 

@@ -82,8 +82,6 @@ impl<R: PickRule> Fair<R> {
     /// Renews what follows from the answers of the release, on an idle machine.
     pub(super) fn answers_changed(&mut self) {
         self.order = R::order(self.version);
-        let wide = self.version.divides_by_weight();
-        self.cfs_rqs.iter_mut().for_each(|queue| queue.wide = wide);
         self.lb_cache.count_delayed(self.version.balances_delayed_tasks());
     }
 

@@ -177,6 +177,21 @@ own_questions! {
         matches!(self, Version::V4_18)
     }
 
+    /// Whether runtime that a queue has drawn expires when its group's is refilled (up to 5.3).
+    pub const fn runtime_expires(self) -> bool {
+        matches!(self, Version::V4_18 | Version::V4_19)
+    }
+
+    /// Whether a queue about to be throttled first asks for runtime once more (since 5.8).
+    pub const fn asks_before_throttling(self) -> bool {
+        self as u8 >= Version::Rhel8_5 as u8
+    }
+
+    /// Whether groups may save quota for bursts (5.14 on).
+    pub const fn has_bursts(self) -> bool {
+        self as u8 >= Version::V5_15 as u8
+    }
+
     /// Whether the tunables are sysctls, each write of which recomputes the values that depend on
     /// it, and not plain files of debugfs.
     pub const fn tunes_by_sysctl(self) -> bool {
@@ -224,7 +239,8 @@ const SHARED: &[SharedQuestion] = &[
     SharedQuestion::balances_before_5_12,
 ];
 
-/// Questions of this family that can be switched: all but the form of the tunables.
+/// Questions of this family that can be switched: all but limits and the form of the tunables, for
+/// which the scheduler is built.
 const OWN: &[OwnQuestion] = &[
     OwnQuestion::has_idle_groups,
     OwnQuestion::has_idle_granularity,
@@ -435,11 +451,11 @@ impl FairVersion for Version {
     }
 
     fn quotas(self) -> BandwidthVersion {
-        match self {
-            Version::V4_18 | Version::V4_19 => BandwidthVersion::V4_18,
-            Version::V4_14 | Version::V5_4 => BandwidthVersion::V5_4,
-            Version::Rhel8_5 | Version::V5_10 => BandwidthVersion::V5_8,
-            Version::V5_15 | Version::V6_1 => BandwidthVersion::V5_14,
+        match (self.runtime_expires(), self.asks_before_throttling(), self.has_bursts()) {
+            (true, ..) => BandwidthVersion::V4_18,
+            (_, false, _) => BandwidthVersion::V5_4,
+            (_, _, false) => BandwidthVersion::V5_8,
+            (_, _, true) => BandwidthVersion::V5_14,
         }
     }
 
@@ -638,8 +654,11 @@ mod tests {
             Version::V6_1,
         ];
         let [fixed, needless] = crate::fair_6::differences::unswitched(&all);
-        // The form of the tunables, the sums and averages of load, and what is computed at boot.
+        // Limits, the form of the tunables, the sums and averages of load, and what is computed at boot.
         let built = [
+            "runtime_expires",
+            "asks_before_throttling",
+            "has_bursts",
             "tunes_by_sysctl",
             "tracks_runnable_load",
             "sums_carry_weights",

@@ -195,12 +195,6 @@ own_questions! {
         self.is_since(Version::V6_12)
     }
 
-    /// Whether tasks that go to sleep after they have received too much stay queued, moves keep the
-    /// distance to the deadline, and next buddies count.
-    pub const fn has_delayed_dequeue(self) -> bool {
-        self.is_since(Version::V6_12)
-    }
-
     /// Whether `sched_yield` forfeits the rest of the request: vruntime jumps to the deadline.
     /// Otherwise the deadline is only postponed. (6.12 took this over from a later release.)
     pub const fn yield_forfeits(self) -> bool {
@@ -255,11 +249,6 @@ own_questions! {
         self.is_since(Version::V7_0)
     }
 
-    /// Whether `HRTICK` is on by default.
-    pub const fn has_hrtick(self) -> bool {
-        self.is_since(Version::V7_1)
-    }
-
     /// Whether a change of weight keeps V: vruntime, deadline and protection are rescaled about it.
     pub const fn reweight_keeps_v(self) -> bool {
         self.is_since(Version::V7_1)
@@ -283,6 +272,11 @@ own_questions! {
         !self.is_since(Version::V7_2)
     }
 
+    /// Whether each queue of a group receives a nanosecond of runtime when its limits are set.
+    pub const fn limits_give_a_nanosecond(self) -> bool {
+        self.is_since(Version::V6_18)
+    }
+
     /// Whether the running entity is charged before a delayed one is woken.
     pub const fn charges_before_requeue(self) -> bool {
         self.is_since(Version::V7_2)
@@ -295,7 +289,19 @@ own_questions! {
     }
 }
 
+// Boot values of features and tunables, which are settings.
 impl Version {
+    /// Whether tasks that go to sleep after they have received too much stay queued, moves keep the
+    /// distance to the deadline, and next buddies count.
+    pub const fn has_delayed_dequeue(self) -> bool {
+        self.is_since(Version::V6_12)
+    }
+
+    /// Whether `HRTICK` is on by default.
+    pub const fn has_hrtick(self) -> bool {
+        self.is_since(Version::V7_1)
+    }
+
     /// `base_slice_ns` before it is scaled by the number of CPUs: 750,000 up to 6.14, 700,000
     /// since 6.15, which longterm releases took over.
     pub const fn base_slice_ns(self) -> u32 {
@@ -307,7 +313,8 @@ impl Version {
 }
 
 /// Questions of all fair classes that can be switched. The others whose answers changed depend on
-/// how the scheduler was built: fair servers, and the tree of all tasks.
+/// how the scheduler was built (fair servers, the tree of all tasks), or others rely on them: timers
+/// compute with the weights that the release stores.
 const SHARED: &[SharedQuestion] = &[
     SharedQuestion::custom_slices,
     SharedQuestion::throttles_tasks,
@@ -326,13 +333,12 @@ const SHARED: &[SharedQuestion] = &[
     SharedQuestion::checks_moved_tasks,
     SharedQuestion::sums_never_below_averages,
     SharedQuestion::throttles_at_charge,
-    SharedQuestion::divides_by_weight,
     SharedQuestion::idle_tasks_join_idle_tasks,
     SharedQuestion::knows_caches_by_size,
 ];
 
-/// Questions of this family that can be switched: all but the order of the tree, and the changes of
-/// features and tunables, which are settings.
+/// Questions of this family that can be switched: all but the order of the tree and the limits, for
+/// which the scheduler is built.
 const OWN: &[OwnQuestion] = &[
     OwnQuestion::reweights_apart,
     OwnQuestion::idle_tasks_give_way_first,
@@ -478,10 +484,9 @@ impl FairVersion for Version {
     }
 
     fn quotas(self) -> BandwidthVersion {
-        if self.is_since(Version::V6_18) {
-            BandwidthVersion::V6_18
-        } else {
-            BandwidthVersion::V5_14
+        match self.limits_give_a_nanosecond() {
+            true => BandwidthVersion::V6_18,
+            false => BandwidthVersion::V5_14,
         }
     }
 }
@@ -645,13 +650,13 @@ mod tests {
             Version::V7_3,
         ];
         let [fixed, needless] = crate::fair_6::differences::unswitched(&all);
-        // Boot values of features, the tree, and the fair server, which is built at boot.
+        // Built at boot: the trees, the fair server, the limits. And the unit of weights.
         let built = [
             "tree_by_deadline",
-            "has_delayed_dequeue",
-            "has_hrtick",
+            "limits_give_a_nanosecond",
             "has_fair_server",
             "has_one_tree",
+            "divides_by_weight",
         ];
         assert_eq!(fixed, built, "add a new question to SHARED or OWN, or here with the reason");
         assert!(needless.is_empty(), "{needless:?}");

@@ -1,0 +1,104 @@
+//! `schedlab bisect`.
+
+use crate::bisect_args::BisectArgs;
+use crate::files;
+use crate::options::ListFormat;
+use crate::plans::{contradiction, find_machine};
+use crate::terminal::{Output, Progress, Spinner, complain, style};
+use crate::{Failure, Status};
+use schedlab_lab::explain::Parting;
+use schedlab_lab::parallel;
+use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Source, Timetable};
+use schedlab_space::bisect::{Bisect, Causes, Step, Walk, metric_of};
+use std::io::Write;
+use std::path::PathBuf;
+
+mod document;
+mod text;
+
+/// A step that counts, and what was found about it.
+struct Examined {
+    step: Step,
+    causes: Causes,
+    /// The first decision in which the two sides part, or the reason why it was not found.
+    parting: Result<Option<Parting>, String>,
+}
+
+/// Runs every point of the walk, and examines the steps that change the figure.
+pub fn bisect(args: &BisectArgs, output: &mut Output) -> Result<Status, Failure> {
+    let plan = plan(args)?;
+    let name = plan.load.name().to_string();
+    let walk = Walk::between(&plan, &args.from, &args.to)?;
+    let metric = metric_of(&args.metric, &walk)?;
+    for note in &walk.notes {
+        complain(&format!("note: {note}"));
+    }
+    // A scheduler that panics is reported as a separate error.
+    std::panic::set_hook(Box::new(|_| {}));
+    let threads = args.threads.unwrap_or_else(parallel::cores);
+    let progress = Progress::new(walk.points.len() as u64, "releases and settings");
+    let bisect = Bisect::run(walk, metric, args.threshold / 100.0, threads, || progress.tick())?;
+    drop(progress);
+    let spinner = Spinner::new("runs with single differences");
+    let steps = bisect.steps().into_iter().filter(|step| bisect.counts(step));
+    let examined: Vec<Examined> = steps
+        .map(|step| Examined {
+            step,
+            causes: bisect.causes(&step, threads, || spinner.tick()),
+            parting: bisect.parting(&step),
+        })
+        .collect();
+    drop(spinner);
+    match args.format {
+        ListFormat::Table => {
+            let file = args.file.display().to_string();
+            let text = text::text(&name, &file, args.threshold, &bisect, &examined, style());
+            output.write_styled(&text)?;
+        }
+        ListFormat::Json => {
+            let document = document::document(&name, args.threshold, &bisect, &examined);
+            let text = serde_json::to_string_pretty(&document);
+            writeln!(output.documents(), "{}", text.map_err(|error| error.to_string())?)?;
+        }
+    }
+    Ok(if examined.is_empty() { Status::Bad } else { Status::Good })
+}
+
+/// Identifiers of options that select what is compared.
+const COMPARISON: [&str; 6] = ["metric", "from", "to", "threshold", "threads", "format"];
+
+/// Returns the plan in the file, or the plan that the options describe. Its schedulers do not
+/// count.
+fn plan(args: &BisectArgs) -> Result<Plan, Failure> {
+    let source = files::read(&args.file)?;
+    if Plan::is_plan(&source.text) {
+        if let Some(option) = args.given.first_option::<BisectArgs>(&COMPARISON) {
+            return Err(Failure::Message(contradiction(&source.file, &option)));
+        }
+        return Ok(Plan::parse(&source.file, &source.text).map_err(|error| error.to_string())?);
+    }
+    Ok(Plan {
+        machine: MachineSpec {
+            description: find_machine(args.machine.as_deref())?,
+            cpus: args.cpus,
+            hz: args.hz,
+            ..MachineSpec::default()
+        },
+        set: args.set.clone(),
+        groups: Groups {
+            files: read_all(&args.groups)?,
+            settings: args.group.clone(),
+            ..Groups::default()
+        },
+        timetable: Timetable { files: read_all(&args.timetable)?, actions: args.at.clone() },
+        limit_ns: args.duration,
+        seed: args.seed,
+        repeat: args.repeat.unwrap_or(1),
+        late_starts: args.repeat.is_some(),
+        ..Plan::new(Load::Workload(source), vec![])
+    })
+}
+
+fn read_all(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
+    Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)
+}

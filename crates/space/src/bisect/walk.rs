@@ -1,0 +1,245 @@
+//! The points of a walk: [`Walk`].
+
+use schedlab_core::{RULE_PREFIX, Release};
+use schedlab_lab::explain::Side;
+use schedlab_lab::kernels;
+use schedlab_lab::plan::{Contender, Load, Plan, Prepared};
+use schedlab_lab::select::{self, Choice, Chosen};
+use schedlab_lab::settings::{Setting, in_brackets};
+use std::fmt;
+
+/// What varies from a point to the next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// It is the first point.
+    Start,
+    /// Another release.
+    Release,
+    /// Another value of a setting, by its name.
+    Setting(String),
+}
+
+/// A point of a walk: a release with settings.
+pub struct Point {
+    /// The scheduler and its release.
+    pub choice: Choice,
+    /// Its settings.
+    pub set: Vec<Setting>,
+    /// How it differs from the point before.
+    pub way: Way,
+    /// The load, ready to run, or the reason why this point cannot run it.
+    prepared: Result<Box<(Prepared, Contender)>, String>,
+}
+
+impl fmt::Display for Point {
+    /// Writes the point as users write it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.choice, in_brackets(&self.set))
+    }
+}
+
+impl Point {
+    fn new(plan: &Plan, choice: &Choice, set: &[Setting], way: Way) -> Point {
+        let prepared = prepare(plan, choice, set).map(Box::new);
+        Point { choice: choice.clone(), set: set.to_vec(), way, prepared }
+    }
+
+    /// Returns the load and its column. `None`: it cannot run here.
+    pub fn side(&self) -> Option<Side<'_>> {
+        self.prepared.as_ref().ok().map(|both| (&both.0, &both.1))
+    }
+
+    /// Returns the reason why the load cannot run here, if it cannot.
+    pub fn refusal(&self) -> Option<&str> {
+        self.prepared.as_ref().err().map(String::as_str)
+    }
+}
+
+/// Prepares a load for one scheduler.
+fn prepare(plan: &Plan, choice: &Choice, set: &[Setting]) -> Result<(Prepared, Contender), String> {
+    // A benchmark takes tunables, but not as part of a scheduler's name.
+    let is_workload = matches!(plan.load, Load::Workload(_));
+    let in_name = |it: &&Setting| is_workload || it.tunable().is_none();
+    let named: Vec<Setting> = set.iter().filter(in_name).cloned().collect();
+    let name = format!("{choice}{}", in_brackets(&named));
+    let plan = Plan { schedulers: vec![name], ..plan.clone() };
+    let prepared = plan.prepare().map_err(|error| error.to_string())?;
+    let [one] = prepared.schedulers() else {
+        return Err("a setting with several values makes several columns; give one value".into());
+    };
+    let mut one = one.clone();
+    if !is_workload {
+        let tunables = set.iter().filter_map(Setting::tunable);
+        one.tunables.extend(tunables.map(|(name, value)| (name.to_string(), value)));
+        prepared.check_settings(&one).map_err(|error| error.to_string())?;
+    }
+    Ok((prepared, one))
+}
+
+/// The points between two.
+pub struct Walk {
+    /// The points, from the first to the last.
+    pub points: Vec<Point>,
+    /// Notes for the user, about releases that stand for others.
+    pub notes: Vec<String>,
+}
+
+/// Names of the schedulers that were the default of Linux, one after the other.
+const DEFAULTS: [&str; 4] = ["o_n", "o_1", "cfs", "eevdf"];
+
+impl Walk {
+    /// Returns the points from `from` to `to`, each a release (`6.6`), a kernel (`ubuntu 24.04`) or
+    /// a scheduler (`eevdf@6.18:RUN_TO_PARITY=0`), with the load of `plan`.
+    ///
+    /// The settings that differ are switched first, one by one, on the first release. Then come the
+    /// releases, each with those of the last settings that it has.
+    ///
+    /// # Errors
+    /// A name is unknown, the two are not on one line of releases, `from` is the later one, the two
+    /// do not differ, or one of them cannot run the load.
+    pub fn between(plan: &Plan, from: &str, to: &str) -> Result<Walk, String> {
+        let mut notes = vec![];
+        let first = end("--from", from, &mut notes)?;
+        let last = end("--to", to, &mut notes)?;
+        let releases = releases(&first.choice, &last.choice)
+            .map_err(|why| format!("--from {from} --to {to}: {why}"))?;
+        let start = Point::new(plan, &first.choice, &first.set, Way::Start);
+        if let Some(why) = start.refusal() {
+            return Err(format!("--from {from}: {why}"));
+        }
+        let knows = |choice: &Choice, setting: &Setting| {
+            let Some((name, _)) = setting.tunable() else { return true };
+            let Some((prepared, _)) = start.side() else { return false };
+            let settings = match (prepared.experiment(), prepared.sweep()) {
+                (Some(experiment), _) => experiment.config.settings_of(choice),
+                (None, Some(sweep)) => sweep.bench().config.settings_of(choice),
+                (None, None) => vec![],
+            };
+            settings.iter().any(|tunable| tunable.name == name)
+        };
+        let mut set = first.set.clone();
+        let mut points = vec![];
+        for (name, setting) in changes(&first.set, &last.set) {
+            if let Some(setting) = &setting
+                && !releases.is_empty()
+                && !knows(&first.choice, setting)
+            {
+                // It comes with the first release that has it.
+                continue;
+            }
+            set.retain(|other| other.name() != name);
+            set.extend(setting);
+            points.push(Point::new(plan, &first.choice, &set, Way::Setting(name)));
+        }
+        for choice in &releases {
+            // The last release must have all of them, or is refused.
+            let has = |setting: &&Setting| *choice == last.choice || knows(choice, setting);
+            let known = last.set.iter().filter(has);
+            let set: Vec<Setting> = known.cloned().collect();
+            points.push(Point::new(plan, choice, &set, Way::Release));
+        }
+        points.insert(0, start);
+        match points.last() {
+            Some(point) if points.len() > 1 => {
+                if let Some(why) = point.refusal() {
+                    return Err(format!("--to {to}: {why}"));
+                }
+            }
+            _ => {
+                return Err(format!(
+                    "--from {from} --to {to}: both are {}, so nothing differs; name two releases, \
+                     or a setting such as {}:NAME=VALUE",
+                    points[0], first.choice
+                ));
+            }
+        }
+        for name in last.set.iter().filter(|it| it.name().starts_with(RULE_PREFIX)) {
+            notes.push(format!("{name} is in no kernel: it is a rule of another release"));
+        }
+        Ok(Walk { points, notes })
+    }
+}
+
+/// Finds the scheduler of an end of the walk.
+fn end(option: &str, text: &str, notes: &mut Vec<String>) -> Result<Chosen, String> {
+    let chosen = select::choose(&[text]).map_err(|error| format!("{option}: {error}"))?;
+    let [mut one] = <[Chosen; 1]>::try_from(chosen).map_err(|several| {
+        format!(
+            "{option} {text}: this names {} schedulers; name one release, such as 6.6 or eevdf@6.6",
+            several.len()
+        )
+    })?;
+    for title in one.set.iter().filter_map(Setting::kernel) {
+        let name = if title.starts_with("host ") { "host" } else { title };
+        let is_plain = one.choice.release.is_called(title);
+        if let (false, Ok(Some(kernel))) = (is_plain, kernels::find(name)) {
+            notes.push(kernel.note);
+        }
+    }
+    one.set.retain(|setting| setting.kernel().is_none());
+    Ok(one)
+}
+
+/// Returns the settings to change, in order: those of `to` with other values in `from`, and last
+/// those that only `from` has, which go back to their defaults.
+fn changes(from: &[Setting], to: &[Setting]) -> Vec<(String, Option<Setting>)> {
+    let new = to.iter().filter(|setting| !from.contains(setting));
+    let new = new.map(|setting| (setting.name(), Some(setting.clone())));
+    let has = |name: &str| to.iter().any(|other| other.name() == name);
+    let gone = from.iter().filter(|setting| !has(&setting.name()));
+    new.chain(gone.map(|setting| (setting.name(), None))).collect()
+}
+
+/// Returns the releases behind `from`, up to `to`.
+fn releases(from: &Choice, to: &Choice) -> Result<Vec<Choice>, String> {
+    if from == to {
+        return Ok(vec![]);
+    }
+    let is_default = |choice: &Choice| DEFAULTS.contains(&choice.entry.name.as_ref());
+    if from.entry.name != to.entry.name && !(is_default(from) && is_default(to)) {
+        return Err(format!(
+            "{from} and {to} are not on one line of releases; a walk is among the releases of one \
+             scheduler, or among the defaults of Linux ({})",
+            DEFAULTS.join(", ")
+        ));
+    }
+    let is_between = |choice: &Choice| match from.entry.name == to.entry.name {
+        true => choice.entry.name == from.entry.name,
+        false => is_default(choice),
+    };
+    let mut all: Vec<Choice> = select::all().into_iter().filter(is_between).collect();
+    // Kernels of distributions with series of their own are points only if they are named.
+    all.retain(|choice| {
+        choice == from || choice == to || is_series(&choice.release) || !is_default(choice)
+    });
+    // The registry lists the newest first, after the default.
+    all.reverse();
+    all.sort_by_key(|choice| (number(&choice.release), rank(choice)));
+    let place = |wanted: &Choice| all.iter().position(|choice| choice == wanted);
+    let (Some(first), Some(last)) = (place(from), place(to)) else {
+        return Err(format!("{from} and {to} have no releases in between"));
+    };
+    if first > last {
+        return Err(format!("{from} is later than {to}; exchange the two"));
+    }
+    Ok(all[first + 1..=last].to_vec())
+}
+
+/// Place of a scheduler among the defaults of Linux.
+fn rank(choice: &Choice) -> Option<usize> {
+    DEFAULTS.iter().position(|name| *name == choice.entry.name)
+}
+
+/// Whether a release is a kernel of the main line, such as `6.8`, and not a distribution's.
+fn is_series(release: &Release) -> bool {
+    release.version.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
+/// Returns the numbers of the kernel of a release, then those of the release.
+fn number(release: &Release) -> (Vec<u32>, Vec<u32>) {
+    let numbers = |text: &str| -> Vec<u32> {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        text[..end].split('.').map_while(|number| number.parse().ok()).collect()
+    };
+    (numbers(release.kernel()), numbers(release.version))
+}
