@@ -269,6 +269,9 @@ fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<Cow<'static, str
         [one] => one.to_string(),
         _ => "any of the schedulers".into(),
     };
+    if is_rule(name) {
+        return unknown_rule(name, &of, choices, &names);
+    }
     let (has, others) = who_has(name);
     let close = close_names(name, names.iter().copied());
     let hint = if !has.is_empty() {
@@ -287,19 +290,32 @@ fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<Cow<'static, str
     format!("{name} is no tunable of {of}; {hint}")
 }
 
+/// Reports that `choices` cannot switch a difference between releases.
+fn unknown_rule(name: &str, of: &str, choices: &[Choice], names: &BTreeSet<&str>) -> String {
+    let rule = name.strip_prefix(RULE_PREFIX).unwrap_or(name);
+    let has = |choice: &Choice| {
+        let scheduler = choice.build(&choice.build_config(&Needs { cpus: 1, ..Needs::default() }));
+        let is_it = |difference: &Difference| difference.name == rule;
+        scheduler.is_ok_and(|scheduler| scheduler.inspect().differences().iter().any(is_it))
+    };
+    if choices.iter().any(has) {
+        return format!("{name} cannot be switched alone: {of} is built for it");
+    }
+    let hint = match close_names(name, names.iter().copied()).as_slice() {
+        [] if names.is_empty() => "its rules cannot be switched".into(),
+        [] => "`schedlab bisect` shows the rules that differ between two releases".into(),
+        close => format!("did you mean {}?", close.join(" or ")),
+    };
+    format!("{name} is no rule of {of}; {hint}")
+}
+
 /// Releases that have a tunable, as text, and whether there are several.
 fn who_has(name: &str) -> (String, bool) {
     const MOST: usize = 6;
     let has = |choice: &Choice| {
         let scheduler = choice.build(&choice.build_config(&Needs { cpus: 1, ..Needs::default() }));
         let has = |it: &Tunable| it.name == name;
-        let switches = |it: &Difference| {
-            it.can_switch && name.strip_prefix(RULE_PREFIX).is_some_and(|rule| it.name == rule)
-        };
-        scheduler.is_ok_and(|scheduler| {
-            let inspect = scheduler.inspect();
-            inspect.tunables().iter().any(has) || inspect.differences().iter().any(switches)
-        })
+        scheduler.is_ok_and(|scheduler| scheduler.inspect().tunables().iter().any(has))
     };
     let having: Vec<String> = all().iter().filter(|it| has(it)).map(Choice::to_string).collect();
     let more = match having.len().saturating_sub(MOST) {

@@ -51,8 +51,8 @@ pub fn bisect(args: &BisectArgs, output: &mut Output) -> Result<Status, Failure>
     drop(spinner);
     match args.format {
         ListFormat::Table => {
-            let file = args.file.display().to_string();
-            let text = text::text(&name, &file, args.threshold, &bisect, &examined, style());
+            let command = explanation(args, matches!(plan.load, Load::Workload(_)));
+            let text = text::text(&name, &command, args.threshold, &bisect, &examined, style());
             output.write_styled(&text)?;
         }
         ListFormat::Json => {
@@ -62,6 +62,18 @@ pub fn bisect(args: &BisectArgs, output: &mut Output) -> Result<Status, Failure>
         }
     }
     Ok(if examined.is_empty() { Status::Bad } else { Status::Good })
+}
+
+/// Returns the beginning of the command that explains a moment of a run, or nothing if there is
+/// none: plans name other schedulers.
+fn explanation(args: &BisectArgs, is_workload: bool) -> String {
+    let is_plan = files::begins(&args.file, Plan::is_plan);
+    if is_plan || !is_workload {
+        return String::new();
+    }
+    let options = args.given.options::<BisectArgs>(&COMPARISON);
+    let same = if options.is_empty() { "" } else { " (the same options)" };
+    format!("schedlab explain {}{same}", args.file.display())
 }
 
 /// Identifiers of options that select what is compared.

@@ -79,10 +79,9 @@ impl Bisect {
             reading
         });
         if readings.iter().all(|reading| reading.value.is_none()) {
-            let points = walk.points.iter().zip(&readings);
-            let why: Vec<String> =
-                points.map(|(point, reading)| format!("{point}: {}", reading.why_none())).collect();
-            return Err(format!("{}: no release has it: {}", metric.name, why.join("; ")));
+            let mut reasons: Vec<&str> = readings.iter().map(Reading::why_none).collect();
+            reasons.dedup();
+            return Err(format!("{}: no run has it: {}", metric.name, reasons.join("; ")));
         }
         Ok(Bisect { walk, metric, readings, threshold })
     }

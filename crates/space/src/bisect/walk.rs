@@ -127,8 +127,12 @@ impl Walk {
                 // It comes with the first release that has it.
                 continue;
             }
-            set.retain(|other| other.name() != name);
-            set.extend(setting);
+            let place = set.iter().position(|other| other.name() == name);
+            match (place, setting) {
+                (Some(place), Some(setting)) => set[place] = setting,
+                (Some(place), None) => _ = set.remove(place),
+                (None, setting) => set.extend(setting),
+            }
             points.push(Point::new(plan, &first.choice, &set, Way::Setting(name)));
         }
         for choice in &releases {

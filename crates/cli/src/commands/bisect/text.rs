@@ -14,10 +14,11 @@ use std::fmt::Write as _;
 /// Smallest part of a change for which a difference has a row.
 const SHOWN_PART: f64 = 0.005;
 
-/// Formats all that was found.
+/// Formats all that was found. `command` is the beginning of the commands that explain more, or
+/// empty if there are none.
 pub fn text(
     name: &str,
-    file: &str,
+    command: &str,
     threshold: f64,
     bisect: &Bisect,
     examined: &[Examined],
@@ -40,7 +41,7 @@ pub fn text(
     let _ = writeln!(text, "{steps} of {threshold} % or more, marked >.");
     for one in examined {
         text.push('\n');
-        examined_step(&mut text, bisect, one, file, style);
+        examined_step(&mut text, bisect, one, command, style);
     }
     text
 }
@@ -65,7 +66,7 @@ fn table(bisect: &Bisect, style: Style) -> String {
         lines.push(line);
     }
     let by_setting = bisect.walk.points.iter().any(|point| matches!(point.way, Way::Setting(_)));
-    let head = if by_setting { "  settings" } else { "  release" };
+    let head = if by_setting { "  scheduler" } else { "  release" };
     let mut heads = vec![head, bisect.metric.name.as_str()];
     heads.extend(has_range.then_some("least to most"));
     heads.push("change");
@@ -92,7 +93,7 @@ fn examined_step(
     text: &mut String,
     bisect: &Bisect,
     examined: &Examined,
-    file: &str,
+    command: &str,
     style: Style,
 ) {
     let Examined { step, causes, parting } = examined;
@@ -125,9 +126,9 @@ fn examined_step(
         Ok(Some(parting)) => {
             text.push('\n');
             text.push_str(&parted(parting, [&from.to_string(), &to.to_string()], style));
-            for point in [from, to] {
+            for point in [from, to].into_iter().filter(|_| !command.is_empty()) {
                 let at_ns = parting.at_ns;
-                let _ = writeln!(text, "schedlab explain {file} -s '{point}' --at {at_ns}ns");
+                let _ = writeln!(text, "{command} -s '{point}' --at {at_ns}ns");
             }
         }
         Ok(None) => _ = writeln!(text, "The two schedules are the same in the first run."),
@@ -149,27 +150,35 @@ fn difference(cause: &Cause, new: &str) -> String {
     match (cause.is_rule, cause.values) {
         (true, (_, Some(1))) => format!("new in {new}: {says} (`{name}`)"),
         (true, _) => format!("no longer in {new}: {says} (`{name}`)"),
-        (false, (Some(old), Some(new))) => format!("`{name}` is {new}, not {old}: {says}"),
-        (false, (None, _)) => format!("`{name}`, new in {new}: {says}"),
-        (false, (_, None)) => format!("`{name}`, no longer in {new}: {says}"),
+        (false, (Some(before), Some(after))) => {
+            format!("{after} in {new} and not {before}: {says} (`{name}`)")
+        }
+        (false, (None, _)) => format!("new in {new}: {says} (`{name}`)"),
+        (false, (_, None)) => format!("no longer in {new}: {says} (`{name}`)"),
     }
+}
+
+fn kind(cause: &Cause) -> &'static str {
+    if cause.is_rule { "one rule" } else { "one setting" }
 }
 
 fn verdict(text: &mut String, causes: &Causes, old: &str, new: &str) {
     let line = match causes.verdict() {
-        Verdict::One(cause) => format!("By one rule, {}.", difference(cause, new)),
+        Verdict::One(cause) => format!("By {}, {}.", kind(cause), difference(cause, new)),
         Verdict::Needed(cause) => format!(
-            "Not without one rule, which alone does not suffice: {}.",
+            "It needs {}, which alone does not suffice, {}.",
+            kind(cause),
             difference(cause, new)
         ),
         Verdict::Suffices(cause) => format!(
-            "One rule suffices, but others have the same effect: {}.",
+            "{} suffices, but without it others have the same effect, {}.",
+            if cause.is_rule { "One rule" } else { "One setting" },
             difference(cause, new)
         ),
-        Verdict::Several => "No single rule makes half of it: several do together.".into(),
+        Verdict::Several => "No single difference makes half of it: several do together.".into(),
         Verdict::NotSeparable => format!(
-            "The rules of {new} that can be switched in {old} do not make half of it: the rest is \
-             not separable."
+            "The differences of {new} that can be switched in {old} do not make half of it: the \
+             rest is not separable."
         ),
     };
     for line in wrapped(&line, 100) {
