@@ -368,8 +368,11 @@ Examples:
 Share of CPU time: the time during which the same task ran on the same CPU, divided by the time
 during which a CPU was busy in either schedule.
 
-Exit status: 0 every slice of every file agrees; 1 some do not; 2 some files could not be
-replayed.")]
+A directory may list files that are known to disagree, with the reasons, in `disagreements.tsv`.
+They are marked \"known\", and must still disagree.
+
+Exit status: 0 every slice of every file agrees, except files known to disagree; 1 some do not;
+2 some files could not be replayed.")]
 pub struct VerifyArgs {
     /// Golden schedules, or directories to search for them
     #[arg(required = true, value_name = "FILE|DIRECTORY")]

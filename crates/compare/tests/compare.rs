@@ -201,10 +201,9 @@ fn the_simulation_comes_near_to_turns_that_end_by_a_timer() {
         assert_eq!(placement.scheduler, "eevdf@7.3");
         assert!(!placement.notes.iter().any(|note| note.contains("not modelled")));
         for task in &placement.tasks {
-            // In nested groups one of two equal groups had 50.6 %, which the model does not
-            // reproduce.
+            // In nested groups the model's hogs take a tenth more turns.
             let is_known = placement.name.contains("groups-nested");
-            for (metric, bound, known) in [(Metric::Cpu, 0.5, 0.9), (Metric::Switches, 5.0, 17.0)] {
+            for (metric, bound, known) in [(Metric::Cpu, 0.5, 0.5), (Metric::Switches, 5.0, 12.0)] {
                 let Some(figure) = task.figure(metric) else { continue };
                 let bound = if is_known { known } else { bound };
                 let (name, off) = (&task.name, figure.error);
@@ -225,11 +224,11 @@ fn the_simulation_comes_near_to_turns_that_end_by_a_timer() {
 #[test]
 fn a_kernel_that_is_not_modelled_is_named() {
     let mut documents = documents("vm7-inter");
-    documents[0].machine.kernel = "7.2.1".into();
+    documents[0].machine.kernel = "7.4.1".into();
     let answer = schedlab_compare::compare(&documents, &Options { runs: 1, ..Options::default() });
     let answer = answer.expect("the comparison succeeds");
     let notes = &answer.placements[0].notes;
-    assert!(notes.iter().any(|note| note.contains("kernel 7.2.1 is not modelled")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("kernel 7.4.1 is not modelled")), "{notes:?}");
     assert_eq!(answer.placements[0].scheduler, "eevdf@7.3");
 }
 

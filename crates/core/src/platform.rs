@@ -68,6 +68,8 @@ pub struct Platform {
     softirqs: Option<CpuBits>,
     /// The CPU on which the current hook is executed, if requests to other CPUs are to be recorded.
     acting: Option<CpuId>,
+    /// The task that makes the current system call. `None`: the call comes from outside.
+    caller: Option<TaskId>,
     /// Work that schedulers have done. They only add to it. To measure one hook, clear it before
     /// the hook.
     pub work: WorkCounts,
@@ -105,6 +107,7 @@ impl Platform {
             resched: CpuBits::new(cpus),
             softirqs: None,
             acting: None,
+            caller: None,
             work: WorkCounts::default(),
             interrupts: Vec::new(),
             second_locks: Vec::new(),
@@ -299,6 +302,20 @@ impl Platform {
     #[inline]
     pub fn set_acting(&mut self, cpu: Option<CpuId>) {
         self.acting = cpu;
+    }
+
+    /// For the driver of a scheduler: states which task makes the system call whose hook follows.
+    /// `None`: the call comes from outside.
+    #[inline]
+    pub fn set_caller(&mut self, task: Option<TaskId>) {
+        self.caller = task;
+    }
+
+    /// Returns the task that makes the current change of affinity. `None`: the change comes from
+    /// outside.
+    #[inline]
+    pub fn caller(&self) -> Option<TaskId> {
+        self.caller
     }
 
     /// For the driver of a scheduler: records that another tick has begun.

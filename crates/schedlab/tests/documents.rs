@@ -42,7 +42,7 @@ exit 99
 "#;
 
 /// Directories that the documents' commands read.
-const LENT: [&str; 5] = ["crates", "examples", "papers", "tests", "Cargo.toml"];
+const LENT: [&str; 4] = ["crates", "examples", "tests", "Cargo.toml"];
 
 /// Returns the repository's root.
 fn root() -> PathBuf {

@@ -5,7 +5,7 @@ use crate::terminal::{Output, Progress, complain, counted};
 use crate::{Failure, Status};
 use schedlab_lab::{parallel, scx};
 use schedlab_proof::verify::{
-    Agreement, Collected, GoldenError, Summary, Tally, Verdict, collect, verify_file,
+    Agreement, Collected, DISAGREEMENTS, GoldenError, Summary, Tally, Verdict, collect, verify_file,
 };
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -40,6 +40,8 @@ pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure>
     let progress = Progress::new(files.len() as u64, "files");
     let mut summary = Summary::default();
     let mut skipped = SkippedFiles::default();
+    let mut known = 0;
+    let mut unexpected = 0;
     let mut written = Ok(());
     parallel::for_each_in_order(
         &files,
@@ -52,6 +54,10 @@ pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure>
                 Ok(counts) => {
                     if counts {
                         summary.add(&result);
+                        let agrees = result.as_ref().is_ok_and(Verdict::agrees);
+                        let listed = files[index].disagrees.is_some();
+                        known += usize::from(listed && !agrees);
+                        unexpected += usize::from(listed == agrees);
                     }
                     true
                 }
@@ -67,10 +73,15 @@ pub fn verify(args: &VerifyArgs, output: &mut Output) -> Result<Status, Failure>
     write_summary(&summary, output)?;
     output.flush()?;
     report_skipped(&skipped);
-    let total = summary.total();
+    if known > 0 {
+        complain(&format!(
+            "note: {} known to disagree, listed with the reason in {DISAGREEMENTS}",
+            counted(known, "file")
+        ));
+    }
     Ok(if summary.errors > 0 || !skipped.unknown.is_empty() {
         Status::Error
-    } else if total.agreeing < total.files {
+    } else if unexpected > 0 {
         Status::Bad
     } else {
         Status::Good
@@ -88,10 +99,16 @@ fn report_file(
     let path = file.path.display();
     match result {
         Ok(verdict) => match (&verdict.difference, &verdict.figure) {
+            (None, None) if file.disagrees.is_some() => writeln!(
+                output,
+                "AGREES   {path} (of {} slices), although {DISAGREEMENTS} lists it",
+                verdict.slices
+            )?,
             (None, None) if quiet => {}
             (None, None) => writeln!(output, "agrees   {path} ({} slices)", verdict.slices)?,
             (Some(difference), _) => {
-                writeln!(output, "DIFFERS  {path} (of {} slices) {difference}", verdict.slices)?;
+                let word = if file.disagrees.is_some() { "known  " } else { "DIFFERS" };
+                writeln!(output, "{word}  {path} (of {} slices) {difference}", verdict.slices)?;
             }
             (None, Some(figure)) => writeln!(
                 output,

@@ -307,7 +307,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     let _ = self.set_attr(target, attr, cpu);
                 }
                 Op::SetAffinity { task: target, allowed } => {
+                    self.platform.set_caller(Some(task));
                     let _ = self.set_affinity(target, &allowed);
+                    self.platform.set_caller(None);
                     if target == task
                         && !allowed.contains(cpu)
                         && self.platform.resched_pending(cpu)

@@ -129,6 +129,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             self.timers[1].remove(key.0);
             self.overdue.retain(|&other| other != key);
             if let TimerOrder::Arm { phase, at_ns, .. } = order {
+                let late_ns = match &mut self.costs {
+                    Some(costs) => costs.draw_scheduler_latency_ns(&self.current),
+                    None => 0,
+                };
+                let at_ns = at_ns.saturating_add(late_ns);
                 if at_ns <= self.now_ns {
                     self.overdue.push_back(key);
                 } else {

@@ -10,7 +10,14 @@ pub struct Collected {
     pub path: PathBuf,
     /// Whether the file itself was named, rather than a directory that contains it.
     pub named: bool,
+    /// What is known of the reason why it disagrees, if the [`DISAGREEMENTS`] of a directory that
+    /// contains it list it.
+    pub disagrees: Option<String>,
 }
+
+/// Name of the file in which a directory of golden schedules lists those that are known to
+/// disagree: on each line the path below the directory, a tab, and what is known of the reason.
+pub const DISAGREEMENTS: &str = "disagreements.tsv";
 
 /// Reason why a directory could not be searched.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +29,16 @@ pub enum CollectError {
         path: PathBuf,
         /// The error.
         error: io::Error,
+    },
+    /// A line of a list of disagreements is wrong.
+    #[error("{}:{line}: {problem}", path.display())]
+    Listed {
+        /// The list.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong with the line, and what would be right.
+        problem: String,
     },
     /// The directory contains no golden schedule.
     #[error("{}: no .json, .json.gz or .json.xz file is in it or below it", path.display())]
@@ -47,7 +64,7 @@ pub fn collect(paths: &[PathBuf]) -> Result<Vec<Collected>, CollectError> {
                 return Err(CollectError::Empty { path: path.clone() });
             }
         } else {
-            found.push(Collected { path: path.clone(), named: true });
+            found.push(Collected { path: path.clone(), named: true, disagrees: None });
         }
     }
     Ok(found)
@@ -66,6 +83,7 @@ fn walk(
         return Ok(());
     }
     above.push(canonical);
+    let before = found.len();
     let mut entries = std::fs::read_dir(directory)
         .and_then(Iterator::collect::<io::Result<Vec<_>>>)
         .map_err(failed)?;
@@ -75,10 +93,35 @@ fn walk(
         if path.is_dir() {
             walk(&path, above, found)?;
         } else if is_golden_name(&path) {
-            found.push(Collected { path, named: false });
+            found.push(Collected { path, named: false, disagrees: None });
         }
     }
     above.pop();
+    mark_disagreements(directory, &mut found[before..])
+}
+
+/// Marks those of `found`, the golden schedules below `directory`, that the directory's list of
+/// disagreements contains.
+fn mark_disagreements(directory: &Path, found: &mut [Collected]) -> Result<(), CollectError> {
+    let path = directory.join(DISAGREEMENTS);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(CollectError::Io { path, error }),
+    };
+    for (index, line) in text.lines().enumerate() {
+        let wrong = |problem: String| {
+            Err(CollectError::Listed { path: path.clone(), line: index + 1, problem })
+        };
+        let Some((name, reason)) = line.split_once('\t') else {
+            return wrong("a line is the path of a golden schedule, a tab, and the reason".into());
+        };
+        let listed = directory.join(name);
+        let Some(file) = found.iter_mut().find(|file| file.path == listed) else {
+            return wrong(format!("{name}: there is no such golden schedule below the directory"));
+        };
+        file.disagrees = Some(reason.into());
+    }
     Ok(())
 }
 

@@ -6,7 +6,7 @@ mod conventions;
 mod figures;
 mod replay;
 
-pub use collect::{CollectError, Collected, collect};
+pub use collect::{CollectError, Collected, DISAGREEMENTS, collect};
 pub use compare::{Agreement, Difference, FigureDifference, NamedSlice};
 pub use replay::{GoldenError, Verdict, check_file, observe_file, verify_bytes, verify_file};
 

@@ -1,33 +1,20 @@
-//! Every golden schedule must be met, except those that `tests/golden/README.md` lists with a
-//! reason.
+//! Every golden schedule must be met, except those that `tests/golden/disagreements.tsv` lists with
+//! a reason.
 
 mod vectors;
 
 use schedlab_core::{Event, Observer};
 use schedlab_lab::parallel;
 use schedlab_proof::verify::{GoldenError, check_file, collect, observe_file, verify_file};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden")
 }
 
-/// Paths in the README's table of files that do not agree.
-fn known_to_disagree() -> BTreeSet<String> {
-    let readme = std::fs::read_to_string(golden().join("README.md")).expect("the README is there");
-    let (_, rest) =
-        readme.split_once("## Files that do not agree").expect("the README has the section");
-    let section = rest.split("\n## ").next().expect("`split` returns at least one part");
-    let path = |line: &str| {
-        let cell = line.strip_prefix('|')?.split('|').next()?;
-        Some(cell.trim().trim_matches('`').to_string())
-    };
-    section.lines().filter_map(path).filter(|cell| cell.contains(".json")).collect()
-}
-
-/// Number of files in each folder of `tests/golden`. All are replayed and agree, except those that
-/// the README lists. When files are added, these numbers must be updated.
+/// Number of files in each folder of `tests/golden`. All are replayed and agree, except those that the
+/// list of disagreements contains. When files are added, these numbers must be updated.
 const FILES: [(&str, usize); 33] = [
     ("bfs", 91),
     ("bfs316", 91),
@@ -79,8 +66,6 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
     let root = golden();
     let files = collect(std::slice::from_ref(&root)).expect("the golden schedules exist");
     let results = parallel::map(&files, parallel::cores(), |file| verify_file(&file.path));
-    let listed = known_to_disagree();
-    let mut seen = BTreeSet::new();
     let mut wrong = vec![];
     let mut agreeing = Counts::new();
     let mut known_not_to = Counts::new();
@@ -91,10 +76,7 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
             .expect("the file is below the root")
             .display()
             .to_string();
-        let known = listed.contains(&name);
-        if known {
-            seen.insert(name.clone());
-        }
+        let known = file.disagrees.is_some();
         let difference = match result {
             Ok(verdict) => verdict.difference.map(|difference| difference.to_string()),
             Err(GoldenError::Vectors) => vectors::difference(&file.path),
@@ -104,15 +86,12 @@ fn every_golden_schedule_is_met_but_for_those_listed() {
         };
         match difference {
             None if known => {
-                wrong.push(format!("{name} agrees, although the README lists it as different"))
+                wrong.push(format!("{name} agrees, although it is listed as different"))
             }
             None => *agreeing.entry(folder(&name)).or_default() += 1,
             Some(_) if known => *known_not_to.entry(folder(&name)).or_default() += 1,
             Some(difference) => wrong.push(format!("{name}: {difference}")),
         }
-    }
-    for missing in listed.difference(&seen) {
-        wrong.push(format!("{missing} is listed in the README, but does not exist"));
     }
     assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
     for (folder, count) in known_not_to {

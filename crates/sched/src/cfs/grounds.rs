@@ -14,6 +14,7 @@ use super::preempt::PreemptVerdict;
 use super::releases::{Buddies, GranRule};
 use crate::classes::{Pid, Rqs};
 use alloc::vec::Vec;
+use schedlab_core::index::TypedIndex as _;
 use schedlab_core::{Candidate, CpuId, Evidence, Who};
 
 impl Cfs {
@@ -40,8 +41,13 @@ impl Cfs {
     }
 
     /// Returns the entities of a queue, waiting and running, in no order of virtual time: its tasks
-    /// from the list that balancing reads, its groups from the queues of the CPU.
+    /// from the list that balancing reads, its groups from the queues of the CPU. (Where that list
+    /// is one for all queues of a CPU, from all entities.)
     fn members(&self, q: CfsRqId) -> Vec<EntityId> {
+        if self.version.lists_tasks_by_cpu {
+            let queued = |e: &EntityId| self.entities[*e].on_rq && self.entities[*e].cfs_rq == q;
+            return (0..self.entities.len()).map(EntityId::new).filter(queued).collect();
+        }
         let queue = &self.queues[q];
         let mut members = Vec::new();
         let mut next = queue.newest_task;

@@ -164,6 +164,8 @@ pub struct Version {
     /// Whether the balancer counts the tasks that it moves as nothing when no group exists (2.6.32
     /// to 2.6.34).
     pub over_pulls: bool,
+    /// Whether the queued tasks of all groups are in one list for each CPU (`cfs_tasks`).
+    pub lists_tasks_by_cpu: bool,
 }
 
 impl Version {
@@ -207,6 +209,7 @@ impl Version {
         factor_cpus_max: u32::MAX,
         rescales: false,
         over_pulls: true,
+        lists_tasks_by_cpu: false,
     };
 
     /// The long-term release 2.6.32.60, to the extent that it is described. From 2.6.33 it has the
@@ -238,7 +241,12 @@ impl Version {
     };
 
     /// 3.10, whose balancing is in [`v3_10`](super::v3_10).
-    pub const V3_10: Version = Version { name: "3.10", features: FEATURES_3_10, ..Version::V3_2 };
+    pub const V3_10: Version = Version {
+        name: "3.10",
+        features: FEATURES_3_10,
+        lists_tasks_by_cpu: true,
+        ..Version::V3_2
+    };
 
     /// 2.6.32 with the rule of [`interactive`](super::interactive).
     pub const INTERACTIVE: Version = Version { interactive: true, ..Version::V2_6_32 };

@@ -17,6 +17,7 @@
 //! | [`domains`] | scheduling domains: which CPUs are balanced against each other |
 //! | [`domain_levels_2_6`] | the levels of the domains of 2.6.22 to 2.6.32 |
 //! | [`load_balance_2_6_22`] | balancing before there were classes: O(1) and the staircase |
+//! | [`preemption`] | the preemption model for which a kernel was built |
 //! | [`pelt`] | per-entity load tracking |
 //! | [`weights`] | the load weights of nice values |
 //! | [`rbtree`] | the red-black tree in which fair classes keep their entities |
@@ -38,6 +39,7 @@ mod limbo_tests;
 mod limits_tests;
 pub mod load_balance_2_6_22;
 pub mod pelt;
+pub mod preemption;
 pub mod rbtree;
 pub mod rq;
 pub mod rt;
@@ -49,6 +51,7 @@ mod urgent_tests;
 pub mod weights;
 
 pub use core_2_6::ClassList;
+pub use preemption::Preemption;
 pub use rq::{ClassId, Pid, Rqs, Thread};
 
 use alloc::string::String;

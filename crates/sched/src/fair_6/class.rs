@@ -12,8 +12,8 @@ use super::lb_env::Balance;
 use super::rule_state::{FairVersion as _, RuleState};
 use super::task_group::TaskGroup;
 use super::timeline::Order;
-use crate::classes::Pid;
 use crate::classes::bandwidth::Bandwidth;
+use crate::classes::{Pid, Preemption};
 use alloc::vec::Vec;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::{Candidate, CpuId, GroupId};
@@ -64,8 +64,8 @@ pub struct Fair<R: RuleState> {
     /// Whether the kernel was built with `CONFIG_NO_HZ_COMMON`: a task that wakes on another CPU
     /// has slept for as long as its old CPU was idle.
     pub(super) no_hz: bool,
-    /// Whether the kernel is preemptible: newly idle CPUs stop after they have pulled one task.
-    pub(super) preemptible: bool,
+    /// The preemption model of the kernel.
+    pub(super) preemption: Preemption,
     /// Time by which the CPUs' clocks are ahead of the machine's, ns.
     pub(super) clock_ns: u64,
     /// Jiffies of the kernel at time 0.

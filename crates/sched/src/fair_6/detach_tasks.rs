@@ -62,7 +62,8 @@ impl<R: PickRule> Fair<R> {
             env.imbalance -= amount;
             self.detach(rqs, platform, task, env.dst);
             taken.push(task);
-            if (env.why == CpuIdleType::NewlyIdle && self.preemptible) || env.imbalance <= 0 {
+            let stops = env.why == CpuIdleType::NewlyIdle && self.preemption.preempts_kernel();
+            if stops || env.imbalance <= 0 {
                 break;
             }
         }

@@ -9,7 +9,7 @@ use super::rule_state::{FairTunables as _, FairVersion as _};
 use super::{domains, rules};
 use crate::classes::bandwidth::{self, Quota};
 use crate::classes::core_6::FairClass6;
-use crate::classes::{ClassId, Dequeue, Enqueue, Pid, Rqs};
+use crate::classes::{ClassId, Dequeue, Enqueue, Pid, Preemption, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
@@ -486,13 +486,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             range,
             help,
         };
-        all.push(setting(
-            "preempt",
-            if self.preemptible { 2 } else { 1 },
-            (0, 3),
-            "preemption model: 0 none, 1 voluntary, 2 full, 3 lazy; up to voluntary, a newly idle \
-             CPU pulls all tasks that it should have, not only one",
-        ));
+        all.push(self.preemption.setting());
         all.push(setting(
             "clock_ns",
             self.clock_ns as i64,
@@ -508,7 +502,7 @@ impl<R: PickRule> FairClass6 for Fair<R> {
             bandwidth::TUNABLE => self.limits.set_slice_us(value),
             "group_scheduling" => self.group_scheduling = value != 0,
             "no_hz" => self.no_hz = value != 0,
-            "preempt" => self.preemptible = value >= 2,
+            Preemption::SETTING => self.preemption = Preemption::from_number(value),
             "clock_ns" => self.set_clock(value as u64),
             "jiffies" => self.set_jiffies(value),
             _ => R::set_tunable(self, name, value),

@@ -37,10 +37,11 @@ impl<R: PickRule> Fair<R> {
                     R::throttled_in_pick(self, rqs, platform, cpu);
                     continue 'again;
                 }
-                let (e, by) = R::pick_next_entity(self, q)?;
+                // Before the pick, which takes the buddy marks away in some releases.
                 if platform.is_asked() {
                     self.meet_candidates(rqs, q);
                 }
+                let (e, by) = R::pick_next_entity(self, q)?;
                 if by != rules::ONLY_ENTITY {
                     rule = by;
                 }

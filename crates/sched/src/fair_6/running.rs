@@ -18,7 +18,7 @@ use super::task_group::TaskGroup;
 use super::timeline;
 use crate::classes::bandwidth::Bandwidth;
 use crate::classes::domains::Domains;
-use crate::classes::{Pid, Rqs};
+use crate::classes::{Pid, Preemption, Rqs};
 use alloc::vec::Vec;
 use schedlab_core::index::IndexVec;
 use schedlab_core::{CpuId, GroupId, Platform};
@@ -57,7 +57,7 @@ impl<R: PickRule> Fair<R> {
             caches,
             group_scheduling: true,
             no_hz: true,
-            preemptible: true,
+            preemption: Preemption::Full,
             clock_ns: 0,
             jiffies: 1,
             capacity: CpuCapacity::new(domains),

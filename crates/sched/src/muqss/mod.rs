@@ -41,8 +41,10 @@
 //!
 //! # Not included
 //!
-//! Machines without high-resolution timers ("dither"), frequency scaling, and the path by which a
-//! task leaves a CPU that it has forbidden itself.
+//! Machines without high-resolution timers ("dither") and frequency scaling.
+//!
+//! A task that forbids itself the CPU on which it runs leaves it by a path that is not described.
+//! Here it moves as a waiting task does, when its CPU reschedules.
 
 mod audit;
 mod candidates;
@@ -103,6 +105,8 @@ struct Task {
     runnable: bool,
     /// Whether it is its CPU's current task, runnable or not.
     on_cpu: bool,
+    /// Whether it has forbidden itself the CPU on which it runs.
+    leaves_cpu: bool,
     /// Whether it has an address space: it is no kernel thread.
     has_memory: bool,
     allowed: CpuSet,
@@ -190,10 +194,14 @@ impl Muqss {
         if self.is_used_up(prev) || self.tasks[prev].policy == Policy::Batch {
             self.refill(prev, cpu);
         }
-        if self.tasks[prev].runnable {
-            self.enqueue(platform, cpu, prev);
+        let row = &mut self.tasks[prev];
+        row.on_cpu = false;
+        let leaves = core::mem::take(&mut row.leaves_cpu) && !row.allowed.contains(cpu);
+        match row.runnable {
+            true if leaves => self.queue_where_allowed(platform, prev),
+            true => self.enqueue(platform, cpu, prev),
+            false => (),
         }
-        self.tasks[prev].on_cpu = false;
     }
 
     /// Makes `next` the current task of `cpu`. `niffies`: the time at the beginning of the
@@ -436,6 +444,7 @@ impl Default for Task {
             rt_priority: 0,
             runnable: false,
             on_cpu: false,
+            leaves_cpu: false,
             has_memory: true,
             allowed: CpuSet::All,
         }

@@ -69,21 +69,29 @@ impl Muqss {
             return;
         }
         if on_cpu {
-            // It will be queued here, where it may not run, until an allowed CPU finds it.
+            // If another task has changed the mask, this one will be queued here, where it may not
+            // run, until an allowed CPU finds it.
+            self.tasks[task].leaves_cpu = platform.caller() == Some(task);
             platform.resched(cpu);
             return;
         }
-        let to = self.first_allowed(allowed);
-        if !self.queues.is_queued(task) {
-            self.tasks[task].cpu = to;
-            return;
+        if self.queues.is_queued(task) {
+            self.dequeue(platform, task);
+            self.queue_where_allowed(platform, task);
+        } else {
+            self.tasks[task].cpu = self.first_allowed(allowed);
         }
-        self.dequeue(platform, task);
-        self.tasks[task].cpu = to;
-        self.cpus[cpu.index()].tasks -= 1;
+    }
+
+    /// Moves `task`, which is runnable, on no queue and not allowed on its CPU, to the lowest CPU
+    /// that it may use.
+    pub(super) fn queue_where_allowed(&mut self, platform: &mut Platform, task: TaskId) {
+        let to = self.first_allowed(&self.tasks[task].allowed);
+        let from = core::mem::replace(&mut self.tasks[task].cpu, to);
+        self.cpus[from.index()].tasks -= 1;
         self.cpus[to.index()].tasks += 1;
         platform.by_rule(Question::Migrate, to, rules::CPUS_ALLOWED);
-        platform.migrated(task, cpu, to);
+        platform.migrated(task, from, to);
         self.enqueue(platform, to, task);
         self.try_preempt(platform, task, to);
     }

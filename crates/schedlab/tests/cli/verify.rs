@@ -109,6 +109,31 @@ fn what_is_no_golden_schedule_is_exit_status_2() {
 }
 
 #[test]
+fn a_file_that_is_known_to_disagree_is_listed_with_the_reason() {
+    let scratch = Scratch::new("known");
+    scratch.file("agrees.json", golden(&some_golden()));
+    scratch.file("sub/differs.json", changed(|file| file["slices"][0][2] = 1.into()));
+    assert_eq!(schedlab(&["verify", &scratch.path()]).status, 1);
+
+    scratch.file("disagreements.tsv", "sub/differs.json\tnobody knows why\n");
+    let ran = schedlab(&["verify", &scratch.path()]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("known    "), "{}", ran.stdout);
+    assert!(ran.stderr.contains("1 file known to disagree"), "{}", ran.stderr);
+
+    // A listed file that agrees is reported, as is a line without its file.
+    scratch.file("disagreements.tsv", "sub/differs.json\ta reason\nagrees.json\ta reason\n");
+    let ran = schedlab(&["verify", "--quiet", &scratch.path()]);
+    assert_eq!(ran.status, 1);
+    assert!(ran.stdout.contains("AGREES   "), "{}", ran.stdout);
+    scratch.file("disagreements.tsv", "sub/gone.json\ta reason\n");
+    schedlab(&["verify", &scratch.path()])
+        .error(&["disagreements.tsv:1: sub/gone.json", "no such golden schedule"]);
+    scratch.file("disagreements.tsv", "sub/differs.json for no reason\n");
+    schedlab(&["verify", &scratch.path()]).error(&["disagreements.tsv:1:", "a tab"]);
+}
+
+#[test]
 #[cfg(unix)]
 fn a_directory_with_a_link_to_itself_is_searched_once() {
     let scratch = Scratch::new("circle");

@@ -46,8 +46,9 @@
 //!
 //! With a table of latencies, each wakeup by a timer is late by an amount drawn from the table. Its
 //! CPU spends that time in the interrupt, before the time of the wakeup itself. A CPU that the
-//! wakeup interrupts is in its interrupt longer by the same amount. The draws have their own
-//! generator, so a run without a table is unaffected.
+//! wakeup interrupts is in its interrupt longer by the same amount. A timer that the scheduler arms
+//! (the end of a turn or of a quota's period) fires later by such an amount. The draws have their
+//! own generators, so a run without a table is unaffected.
 //!
 //! # What is not charged
 //!

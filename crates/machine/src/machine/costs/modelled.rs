@@ -71,6 +71,8 @@ pub(in crate::machine) struct Modelled {
     pub timer_latency: [Option<LatencyTable>; 2],
     /// Generator for draws from these tables.
     pub latencies: SplitMix64,
+    /// Generator for the draws for timers of the scheduler.
+    pub scheduler_latencies: SplitMix64,
     /// Latency of the timer whose wakeup is charged next, ps.
     pub late_ps: u64,
     /// By CPU: time since which its `schedule()` waits for the one lock, ns. [`NEVER`]: it does not
@@ -112,6 +114,9 @@ pub(in crate::machine) fn scale_by_turns(
 /// Separates the draws of latencies from the draws of races.
 pub(in crate::machine) const LATENCIES: u64 = 0x6c61_7465_6e63_7921;
 
+/// Separates the draws for timers of the scheduler from those for wakeups.
+const SCHEDULER_LATENCIES: u64 = 0x6872_7469_636b_2121;
+
 impl Modelled {
     pub(in crate::machine) fn new(setup: Setup, locking: Locking) -> Modelled {
         let cpus = setup.topology.cpus() as usize;
@@ -145,6 +150,7 @@ impl Modelled {
                 [setup.timer_latency, idle]
             },
             latencies: SplitMix64::new(setup.seed ^ LATENCIES),
+            scheduler_latencies: SplitMix64::new(setup.seed ^ SCHEDULER_LATENCIES),
             late_ps: 0,
             waits_since_ns: vec![NEVER; cpus],
             waiting: 0,
@@ -153,6 +159,21 @@ impl Modelled {
             last_cpu: Vec::new(),
             awake_ns: 0,
             overheads: Overheads { cpus: vec![Default::default(); cpus], ..Overheads::default() },
+        }
+    }
+
+    /// Draws the latency of a timer that the scheduler arms, ns. It is that of a busy CPU, because
+    /// it is unknown on which CPU the timer fires.
+    #[cold]
+    pub(in crate::machine) fn draw_scheduler_latency_ns(
+        &mut self,
+        current: &[Option<TaskId>],
+    ) -> u64 {
+        let Some(table) = &self.timer_latency[0] else { return 0 };
+        let late_ns = table.draw_ps(&mut self.scheduler_latencies).div_ceil(1000);
+        match self.turns.is_empty() {
+            true => late_ns,
+            false => late_ns * current.iter().flatten().count().max(1) as u64,
         }
     }
 

@@ -311,7 +311,8 @@ impl Cfs310 {
             self.pull(rqs, platform, e, env.dst, rule);
             any = true;
             env.imbalance -= load;
-            if (self.preemptible && env.idle == CpuIdleType::NewlyIdle) || env.imbalance <= 0 {
+            let stops = env.idle == CpuIdleType::NewlyIdle && self.preemption.preempts_kernel();
+            if stops || env.imbalance <= 0 {
                 break;
             }
         }

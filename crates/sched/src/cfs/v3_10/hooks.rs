@@ -8,7 +8,7 @@ use super::load_avg::GroupAvg;
 use crate::classes::bandwidth::{self, Expiry, Quota};
 use crate::classes::core_6::FairClass6;
 use crate::classes::weights::weight_of_nice;
-use crate::classes::{ClassId, Dequeue, Enqueue, Pid, Rqs};
+use crate::classes::{ClassId, Dequeue, Enqueue, Pid, Preemption, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::index::TypedIndex;
@@ -445,13 +445,7 @@ impl FairClass6 for Cfs310 {
             yes,
             "the kernel was built with CONFIG_FAIR_GROUP_SCHED, as distribution kernels are",
         ));
-        all.push(setting(
-            "preempt",
-            if self.preemptible { 2 } else { 1 },
-            (0, 3),
-            "preemption model: 0 none, 1 voluntary, 2 full, 3 lazy; up to voluntary, a newly idle \
-             CPU pulls all tasks that it should have, not only one",
-        ));
+        all.push(self.preemption.setting());
         all.push(setting(
             "clock_ns",
             self.clock_ns as i64,
@@ -472,7 +466,7 @@ impl FairClass6 for Cfs310 {
         let name = match name {
             bandwidth::TUNABLE => return base.limits.set_slice_us(value),
             "group_scheduling" => return self.group_scheduling = value != 0,
-            "preempt" => return self.preemptible = value >= 2,
+            Preemption::SETTING => return self.preemption = Preemption::from_number(value),
             "clock_ns" => return self.clock_ns = value as u64,
             "jiffies" => return self.jiffies = value,
             "sched_migration_cost_ns" => "sched_migration_cost",

@@ -31,7 +31,7 @@ use super::ids::{CfsRqId, EntityId};
 use super::{Cfs, Version};
 use crate::classes::core_6::Core6;
 use crate::classes::rt::RtVersion;
-use crate::classes::{Pid, Rqs};
+use crate::classes::{Pid, Preemption, Rqs};
 use alloc::vec::Vec;
 use load_avg::{EntityAvg, GroupAvg, QueueAvg};
 use schedlab_core::index::TypedIndex;
@@ -68,8 +68,8 @@ pub struct Cfs310 {
     power: Vec<Vec<u64>>,
     /// By level and first CPU that balances for a group: the jiffy of its next renewal.
     power_due: Vec<Vec<u64>>,
-    /// Whether the kernel is preemptible: newly idle CPUs stop after one task.
-    preemptible: bool,
+    /// The preemption model of the kernel.
+    preemption: Preemption,
     /// Reading of the scheduler's clock at time 0, ns.
     clock_ns: u64,
     /// Jiffies at time 0.
@@ -110,7 +110,7 @@ impl Cfs310 {
             cpus: (0..cpus).map(state).collect(),
             power: alloc::vec![alloc::vec![1024; cpus as usize]; levels],
             power_due: alloc::vec![alloc::vec![0; cpus as usize]; levels],
-            preemptible: true,
+            preemption: Preemption::Full,
             clock_ns: 0,
             jiffies: -300 * i64::from(hz),
             group_scheduling: true,

@@ -29,7 +29,7 @@ impl Fair<EarliestDeadline> {
             && how.sleep
             && !how.special
             && !how.finish
-            && (self.version.delays_tasks() || !self.is_task(e))
+            && !(self.tunables.special_sleeps && self.is_task(e))
     }
 
     /// Whether the lag of a delayed entity is taken when its dequeue is delayed, and not when it is

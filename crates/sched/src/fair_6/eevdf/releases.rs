@@ -266,12 +266,6 @@ own_questions! {
         self.is_since(Version::V7_1)
     }
 
-    /// Whether a task's dequeue may be delayed, not only a group's. (Schedules of 7.2 and 7.3 show
-    /// that there tasks always leave at once; why is not known.)
-    pub const fn delays_tasks(self) -> bool {
-        !self.is_since(Version::V7_2)
-    }
-
     /// Whether each queue of a group receives a nanosecond of runtime when its limits are set.
     pub const fn limits_give_a_nanosecond(self) -> bool {
         self.is_since(Version::V6_18)
@@ -356,7 +350,6 @@ const OWN: &[OwnQuestion] = &[
     OwnQuestion::reweight_keeps_v,
     OwnQuestion::delayed_lag_only_shrinks,
     OwnQuestion::check_finishes_delayed,
-    OwnQuestion::delays_tasks,
     OwnQuestion::charges_before_requeue,
     OwnQuestion::minima_are_exact,
 ];

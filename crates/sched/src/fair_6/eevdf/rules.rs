@@ -119,13 +119,14 @@ impl Fair<EarliestDeadline> {
 
     fn candidate(&self, rqs: &Rqs, e: EntityId, sums: &Sums, rank: [i64; 4]) -> Candidate {
         let (entity, info) = (&self.se[e], &self.info[e]);
-        let within = self.cfs_rqs[info.cfs_rq].group;
+        let q = self.tree_of(e);
+        let within = self.cfs_rqs[q].group;
         let who = match (info.task, info.my_q) {
             (Some(task), _) => rqs.who(task),
             (None, Some(q)) => Who::Group(self.cfs_rqs[q].group),
             (None, None) => Who::Kernel("entity"),
         };
-        let runs = self.cfs_rqs[info.cfs_rq].curr == Some(e);
+        let runs = self.cfs_rqs[q].tree_curr() == Some(e);
         let mut candidate = Candidate { who, within, rank, terms: Vec::new() }
             .with("eligible", i64::from(sums.eligible(entity.vruntime)))
             .with("deadline_ns", entity.deadline.0 as i64)

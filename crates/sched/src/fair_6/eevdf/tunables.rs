@@ -32,6 +32,8 @@ pub struct Tunables {
     balancing: BalanceTunables,
     /// Whether the smallest slices of subtrees are always exact.
     pub exact_min_slice: bool,
+    /// Whether tasks sleep in a special state, in which their dequeue is never delayed.
+    pub special_sleeps: bool,
     /// BORE, if the kernel has it, and its tunables.
     pub bore: Option<bore::settings::Settings>,
 }
@@ -55,6 +57,7 @@ impl Tunables {
             "migration_cost_ns" => self.balancing.migration_cost_ns = value as u64,
             "nr_migrate" => self.balancing.nr_migrate = value as u32,
             "exact_min_slice" => self.exact_min_slice = value != 0,
+            "special_sleeps" => self.special_sleeps = value != 0,
             _ => {
                 if let Some(feature) = FEATURES.iter().find(|feature| feature.name == name) {
                     *(feature.switch)(&mut self.features) = value != 0;
@@ -101,6 +104,7 @@ impl FairTunables for Tunables {
             base_slice_by_hand: false,
             balancing: BalanceTunables::DEFAULT,
             exact_min_slice: false,
+            special_sleeps: false,
             bore: None,
         }
     }
@@ -144,6 +148,15 @@ impl FairTunables for Tunables {
                 range: (0, 1),
                 help: "1: the smallest slices of subtrees are always exact (in no kernel: theirs \
                     lag behind)",
+            });
+        }
+        if self.version.has_delayed_dequeue() {
+            all.push(Tunable {
+                name: "special_sleeps".into(),
+                value: i64::from(self.special_sleeps),
+                range: (0, 1),
+                help: "1: the dequeue of a task is never delayed, as if all tasks slept in a special \
+                    state (in no kernel: as recorded for 7.2 and 7.3)",
             });
         }
         let mut features = self.features;
