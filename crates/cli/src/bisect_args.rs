@@ -49,7 +49,8 @@ pub struct BisectArgs {
     #[arg(long, value_name = "RELEASE|NAME")]
     pub to: String,
     /// Smallest change of a step that counts, in percent of the figure before it
-    #[arg(long, value_name = "PERCENT", value_parser = percentage, default_value = "5")]
+    #[arg(long, value_name = "PERCENT", value_parser = percentage, default_value = "5",
+        allow_hyphen_values = true)]
     pub threshold: f64,
     /// Number of CPUs [default: as in `schedlab run`]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]

@@ -5,11 +5,12 @@ use crate::files;
 use crate::options::ListFormat;
 use crate::plans::{contradiction, find_machine};
 use crate::terminal::{Output, Progress, Spinner, complain, style};
+use crate::traced::is_trace;
 use crate::{Failure, Status};
 use schedlab_lab::explain::Parting;
 use schedlab_lab::parallel;
 use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Source, Timetable};
-use schedlab_space::bisect::{Bisect, Causes, Step, Walk, metric_of};
+use schedlab_space::bisect::{Bisect, Causes, Point, Step, Walk, metric_of};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -51,8 +52,8 @@ pub fn bisect(args: &BisectArgs, output: &mut Output) -> Result<Status, Failure>
     drop(spinner);
     match args.format {
         ListFormat::Table => {
-            let command = explanation(args, matches!(plan.load, Load::Workload(_)));
-            let text = text::text(&name, &command, args.threshold, &bisect, &examined, style());
+            let explained = |point: &Point, at_ns| explanation(args, point, at_ns);
+            let text = text::text(&name, &explained, args.threshold, &bisect, &examined, style());
             output.write_styled(&text)?;
         }
         ListFormat::Json => {
@@ -64,16 +65,42 @@ pub fn bisect(args: &BisectArgs, output: &mut Output) -> Result<Status, Failure>
     Ok(if examined.is_empty() { Status::Bad } else { Status::Good })
 }
 
-/// Returns the beginning of the command that explains a moment of a run, or nothing if there is
-/// none: plans name other schedulers.
-fn explanation(args: &BisectArgs, is_workload: bool) -> String {
+/// Returns the command that explains a moment of the first run of a point. `None`: there is none,
+/// because plans name other schedulers, and `explain` lacks some of the options.
+fn explanation(args: &BisectArgs, point: &Point, at_ns: u64) -> Option<String> {
+    let (prepared, _) = point.side()?;
+    let plan = prepared.plan();
+    let has_other = args.hz.is_some() || !args.at.is_empty() || args.repeat.is_some();
     let is_plan = files::begins(&args.file, Plan::is_plan);
-    if is_plan || !is_workload {
-        return String::new();
+    if is_plan || has_other || !matches!(plan.load, Load::Workload(_)) {
+        return None;
     }
-    let options = args.given.options::<BisectArgs>(&COMPARISON);
-    let same = if options.is_empty() { "" } else { " (the same options)" };
-    format!("schedlab explain {}{same}", args.file.display())
+    let mut words = vec!["schedlab explain".into(), quoted(&args.file.display().to_string())];
+    let mut option = |name: &str, value: Option<String>| {
+        words.extend(value.map(|value| format!("--{name} {}", quoted(&value))));
+    };
+    let path = |path: &PathBuf| Some(path.display().to_string());
+    option("cpus", args.cpus.map(|cpus| cpus.to_string()));
+    option("machine", args.machine.clone());
+    option("duration", args.duration.map(|ns| format!("{ns}ns")));
+    // Of the tunables, the plan has those of this point.
+    plan.set.iter().for_each(|(name, value)| option("set", Some(format!("{name}={value}"))));
+    args.groups.iter().for_each(|file| option("groups", path(file)));
+    args.group.iter().for_each(|group| option("group", Some(group.clone())));
+    args.timetable.iter().for_each(|file| option("timetable", path(file)));
+    option("seed", args.seed.map(|seed| seed.to_string()));
+    option("scheduler", plan.schedulers.first().cloned());
+    option("at", Some(format!("{at_ns}ns")));
+    Some(words.join(" "))
+}
+
+/// Quotes a word for a shell, if that is necessary.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-:=,%+@".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// Identifiers of options that select what is compared.
@@ -82,6 +109,13 @@ const COMPARISON: [&str; 6] = ["metric", "from", "to", "threshold", "threads", "
 /// Returns the plan in the file, or the plan that the options describe. Its schedulers do not
 /// count.
 fn plan(args: &BisectArgs) -> Result<Plan, Failure> {
+    if is_trace(&args.file) {
+        let file = quoted(&args.file.display().to_string());
+        return Err(Failure::Message(format!(
+            "{file}: this is a trace; write its work as a workload, `schedlab replay {file} --write \
+             work.json`, and give that file"
+        )));
+    }
     let source = files::read(&args.file)?;
     if Plan::is_plan(&source.text) {
         if let Some(option) = args.given.first_option::<BisectArgs>(&COMPARISON) {

@@ -325,7 +325,7 @@ shared_questions! {
         false
     }
 
-    /// Whether, when utilisation is evened out, the busiest CPU is found by running and waiting
+    /// Whether the busiest CPU, when utilisation is evened out, is found by running and waiting
     /// tasks, not only by running ones.
     #[inline]
     fn waiting_is_utilisation(self) -> bool {

@@ -34,7 +34,7 @@ fn the_fork_change_of_6_19_is_found() {
         "eevdf@6.18: helper-0 runs, by `earliest_eligible_deadline`",
         "eevdf@6.19: no such step; server-0 continues.",
         "preempt, by `no_shorter_slice`",
-        "schedlab explain examples/forking.json -s 'eevdf@6.19' --at 1000000ns",
+        "schedlab explain examples/forking.json --scheduler eevdf@6.19 --at 1000000ns",
     ] {
         assert!(text.contains(part), "no \"{part}\" in:\n{text}");
     }
@@ -49,7 +49,10 @@ fn the_same_is_there_for_programs() {
     assert_eq!(points[3]["release"], "6.19");
     let step = &found["steps"][0];
     assert_eq!((&step["from"], &step["to"]), (&"eevdf@6.18".into(), &"eevdf@6.19".into()));
-    assert_eq!((&step["verdict"], &step["cause"]), (&"one".into(), &"only_short_children_preempt".into()));
+    assert_eq!(
+        (&step["verdict"], &step["cause"]),
+        (&"one".into(), &"only_short_children_preempt".into())
+    );
     assert_eq!(step["together"], points[3]["value"]);
     let parting = &step["parting"];
     assert_eq!((&parting["at_ns"], &parting["cpu"]), (&1_000_000.into(), &0.into()));
@@ -77,6 +80,8 @@ fn settings_are_switched_one_by_one() {
     assert_eq!(points[1]["changed_setting"], "RUN_TO_PARITY");
     assert_eq!(points[2]["changed_setting"], "base_slice_ns");
     assert_eq!(found["steps"].as_array().map(Vec::len), Some(1));
+    let step = &found["steps"][0];
+    assert_eq!((&step["verdict"], &step["cause"]), (&"setting".into(), &"base_slice_ns".into()));
     let text = schedlab(&bisect("eevdf@6.18", to)).good();
     assert!(text.contains("The setting `base_slice_ns` makes it."), "{text}");
 }
@@ -102,8 +107,9 @@ fn a_benchmark_is_compared_by_its_plan() {
     let start = "hackbench: figure(time) from eevdf@6.18";
     assert!(output.stdout.starts_with(start), "{}{}", output.stdout, output.stderr);
     let unknown = [&["bisect", &plan, "--metric", "figure(tim)"], &walk[..]].concat();
-    schedlab(&unknown).error(&["there is no figure(tim]); did you mean time?");
-    let changed = [&["bisect", &plan, "--metric", "figure(time)", "--cpus", "2"], &walk[..]].concat();
+    schedlab(&unknown).error(&["there is no figure(tim); did you mean time or"]);
+    let changed =
+        [&["bisect", &plan, "--metric", "figure(time)", "--cpus", "2"], &walk[..]].concat();
     schedlab(&changed).error(&["--cpus cannot change it"]);
 }
 
@@ -118,6 +124,74 @@ fn releases_that_cannot_run_it_are_named() {
 }
 
 #[test]
+fn other_schedulers_are_one_step() {
+    let output = schedlab(&bisect("bfs", "bore"));
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    assert!(output.stderr.contains("bfs@0.404 and bore@6.7.3 are different schedulers"));
+    for part in [
+        "bore replaces bfs: another scheduler.",
+        "The differences between the two are not separable here.",
+    ] {
+        assert!(output.stdout.contains(part), "no \"{part}\" in:\n{}", output.stdout);
+    }
+    // CFS and EEVDF share rules and settings, which are tried.
+    let text = schedlab(&bisect("6.1", "6.6")).good();
+    assert!(text.contains("eevdf replaces cfs: another scheduler."), "{text}");
+    assert!(text.contains("Without effect here: forks_count_forbidden_cpus"), "{text}");
+    // BORE is EEVDF with a patch, which can be switched off.
+    let bore = "eevdf@6.18";
+    let metric = ["--metric", "wakeup_latency_p99", "--from", "bore", "--to", bore];
+    let found = json(&[&["bisect", "examples/desktop.json"], &metric[..], &["-d", "3"]].concat());
+    let step = &found["steps"][0];
+    let verdict = (&step["verdict"], &step["cause"]);
+    assert_eq!(verdict, (&"suffices".into(), &"PREEMPT_SHORT_BORE".into()));
+}
+
+#[test]
+fn tunables_are_set_where_they_exist() {
+    let set = ["--set", "base_slice_ns=300us", "--set", "nice:helper=1"];
+    let output = schedlab(&[&bisect("6.1", "6.6")[..], &set].concat());
+    assert!(output.stderr.contains("base_slice_ns is no tunable of cfs@6.1"), "{}", output.stderr);
+    let command = "--set base_slice_ns=300000 --set nice:helper=1 --scheduler eevdf@6.6 --at";
+    assert!(output.stdout.contains(command), "{}", output.stdout);
+    assert!(output.stdout.contains("--set nice:helper=1 --scheduler cfs@6.1 --at"));
+    let with = |set: &str, part: &str| {
+        schedlab(&[&bisect("6.1", "6.6")[..], &["--set", set]].concat()).error(&[part]);
+    };
+    with("NO_SUCH=1", "--set: NO_SUCH is no tunable of eevdf@6.6");
+    with("RUN_TO_PARITY=0,1", "--set RUN_TO_PARITY=0,1: several values; give one");
+    with("RUN_TO_PARITY=7", "RUN_TO_PARITY=7: it must be 0 to 1");
+}
+
+#[test]
+fn the_work_of_a_trace_is_compared() {
+    let trace = "examples/traces/desk.xz";
+    let walk = ["--metric", "wakeup_latency_p99", "--from", "6.18", "--to", "7.1"];
+    let advice = "this is a trace; write its work as a workload, `schedlab replay";
+    schedlab(&[&["bisect", trace], &walk[..]].concat()).error(&[trace, advice]);
+    let scratch = Scratch::new("bisect-trace");
+    let file = format!("{}/work.json", scratch.path());
+    schedlab(&["replay", trace, "--write", &file]).good();
+    let of_work = [&["bisect", &file, "--cpus", "1", "--duration", "2"], &walk[..]].concat();
+    let text = schedlab(&of_work).good();
+    assert!(text.contains("(`HRTICK`). 7.0 does not have it."), "{text}");
+}
+
+#[test]
+fn a_fault_of_the_file_is_not_one_of_a_release() {
+    let scratch = Scratch::new("bisect-faults");
+    let walk = ["--metric", "jobs", "--from", "6.18", "--to", "6.19"];
+    for (text, part) in [("hello", "error: `hello` is not a value"), ("", "the file is empty")] {
+        let file = scratch.file("w.json", text);
+        let output = schedlab(&[&["bisect", &file], &walk[..]].concat());
+        assert!(!output.stderr.contains("--from"), "{}", output.stderr);
+        output.error(&[part, &file]);
+    }
+    schedlab(&[&["bisect", "no-such-file.json"], &walk[..]].concat())
+        .error(&["no-such-file.json: there is no such file"]);
+}
+
+#[test]
 fn mistakes_are_found_before_anything_runs() {
     let refused = |metric: &str, from: &str, to: &str, part: &str| {
         let arguments = ["bisect", FORKING, "--metric", metric, "--from", from, "--to", to];
@@ -128,7 +202,8 @@ fn mistakes_are_found_before_anything_runs() {
     refused("figure(time)", "6.6", "7.3", "only a benchmark has figures");
     refused("jobs", "7.3", "6.6", "eevdf@7.3 is later than eevdf@6.6; exchange the two");
     refused("jobs", "6.18", "6.18", "nothing differs");
-    refused("jobs", "6.6", "bfs", "not on one line of releases");
+    refused("turnaround_mean(server)", "6.18", "6.19", "nothing that it measures happened");
+    refused("jobs", "6.7", "6.10", "both are eevdf@6.8 (6.7: Linux 6.7 is not implemented");
     refused("jobs", "six", "7.3", "--from: there is no scheduler \"six\"");
     refused("jobs", "eevdf@6.18", "eevdf@6.18:NO_SUCH=1", "NO_SUCH is no tunable of eevdf@6.18");
     let threshold = [&bisect("6.6", "7.3")[..], &["--threshold", "-1%"]].concat();

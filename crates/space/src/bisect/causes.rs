@@ -41,7 +41,8 @@ pub struct Cause {
 pub struct Causes {
     /// All differences that are known.
     pub all: Vec<Cause>,
-    /// The figure of the first point with all differences that can be switched as in the second.
+    /// The figure of the first point with all differences that it can have as in the second, if
+    /// there are several.
     pub together: Option<f64>,
     /// Figures of the two points.
     pub values: (f64, f64),
@@ -54,10 +55,10 @@ pub enum Verdict<'a> {
     /// at most half of it without that.
     One(&'a Cause),
     /// Without this difference the second point has at most half of the change; alone it does not
-    /// suffice.
+    /// suffice, or the first point cannot have it.
     Needed(&'a Cause),
     /// This difference alone makes at least half of the change, but the second point has it without
-    /// that, too.
+    /// that, too, or the second point cannot be without it.
     Suffices(&'a Cause),
     /// No single difference makes half of the change, but all together do.
     Several,
@@ -140,9 +141,15 @@ pub(super) fn find(
         return Causes { all: vec![], together: None, values };
     };
     let mut all = vec![];
-    if from.choice.entry.name == to.choice.entry.name && from.choice != to.choice {
-        all = rules(first, second);
-        all.extend(settings(first, second));
+    if from.choice != to.choice {
+        let is_one_scheduler = from.choice.entry.name == to.choice.entry.name;
+        let lists = [first, second].map(differences);
+        let is_one_code = lists.iter().all(|list| !list.is_empty());
+        all = rules(&lists);
+        // Settings of unrelated schedulers can have the same names.
+        if is_one_scheduler || is_one_code {
+            all.extend(settings(first, second));
+        }
     }
     // The runs: of the first point with one difference of the second, the reverse, and of the
     // first with all.
@@ -153,7 +160,7 @@ pub(super) fn find(
         trials.extend(old.map(|_| (Some(place), true, new.unwrap_or(0))));
         trials.extend(new.map(|_| (Some(place), false, old.unwrap_or(0))));
     }
-    if trials.len() > 1 {
+    if all.iter().filter_map(Cause::adopted).count() > 1 {
         trials.push((None, true, 0));
     }
     let readings: Vec<Reading> = parallel::map(&trials, threads, |&(place, is_first, value)| {
@@ -220,23 +227,24 @@ fn with(side: Side<'_>, point: &Point, set: &[(String, i64)], metric: &RunMetric
     measure::read(side, &scheduler, metric)
 }
 
+/// Returns the named differences of a point's release.
+fn differences((prepared, scheduler): Side<'_>) -> Vec<Difference> {
+    match (prepared.experiment(), prepared.sweep()) {
+        (Some(experiment), _) => experiment.config.differences_of(&scheduler.choice),
+        (None, Some(sweep)) => sweep.bench().config.differences_of(&scheduler.choice),
+        (None, None) => vec![],
+    }
+}
+
 /// Returns the named rules that differ.
-fn rules(first: Side<'_>, second: Side<'_>) -> Vec<Cause> {
-    let list = |(prepared, scheduler): Side<'_>| -> Vec<Difference> {
-        match (prepared.experiment(), prepared.sweep()) {
-            (Some(experiment), _) => experiment.config.differences_of(&scheduler.choice),
-            (None, Some(sweep)) => sweep.bench().config.differences_of(&scheduler.choice),
-            (None, None) => vec![],
-        }
-    };
-    let news = list(second);
+fn rules([olds, news]: &[Vec<Difference>; 2]) -> Vec<Cause> {
     let changed = |old: &Difference| {
         let new = news.iter().find(|new| new.name == old.name && new.is_on != old.is_on)?;
         let values = (Some(i64::from(old.is_on)), Some(i64::from(new.is_on)));
         let cause = Cause::new(old.name, old.text, values, true);
         Some(Cause { can_switch: old.can_switch && new.can_switch, ..cause })
     };
-    list(first).iter().filter_map(changed).collect()
+    olds.iter().filter_map(changed).collect()
 }
 
 /// Returns the settings with other defaults, and the switches that only one of the releases has.

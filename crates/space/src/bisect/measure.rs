@@ -18,6 +18,10 @@ pub struct Reading {
     pub error: Option<String>,
 }
 
+/// Reason for which a run without a fault has no figure.
+const NOTHING: &str =
+    "nothing that it measures happened (`schedlab explain-metric NAME` describes a metric)";
+
 impl Reading {
     fn failed(error: impl ToString) -> Reading {
         Reading { error: Some(error.to_string()), ..Reading::default() }
@@ -25,7 +29,7 @@ impl Reading {
 
     /// Returns the reason for which there is no figure.
     pub fn why_none(&self) -> &str {
-        self.error.as_deref().unwrap_or("the run has no such figure")
+        self.error.as_deref().unwrap_or(NOTHING)
     }
 
     /// Whether the figures of two points lie apart: no run of one is within the range of the other.
@@ -42,7 +46,8 @@ impl Point {
     pub(super) fn read(&self, metric: &RunMetric) -> Reading {
         match (self.side(), self.refusal()) {
             (Some(side), _) => read(side, side.1, metric),
-            (None, why) => Reading::failed(why.unwrap_or("it cannot run")),
+            (None, Some(why)) => Reading::failed(why),
+            (None, None) => Reading::failed("it cannot run"),
         }
     }
 }
@@ -64,7 +69,7 @@ pub(super) fn read((prepared, _): Side<'_>, scheduler: &Contender, metric: &RunM
     }
     values.sort_by(f64::total_cmp);
     let (Some(&least), Some(&most)) = (values.first(), values.last()) else {
-        return Reading::failed("the run has no such figure");
+        return Reading::failed(NOTHING);
     };
     let median = match values.len() % 2 {
         1 => values[values.len() / 2],

@@ -8,9 +8,11 @@
 //! [`parting`](schedlab_lab::explain::parting()) finds the first decision in which the two
 //! schedules part.
 //!
-//! * `walk`: the points; `measure`: runs of a point; `causes`: which difference made a step.
+//! * `walk`: the points; `common`: settings of all of them; `measure`: runs of a point; `causes`:
+//!   which difference made a step.
 
 mod causes;
+mod common;
 mod measure;
 mod walk;
 
@@ -81,7 +83,11 @@ impl Bisect {
         if readings.iter().all(|reading| reading.value.is_none()) {
             let mut reasons: Vec<&str> = readings.iter().map(Reading::why_none).collect();
             reasons.dedup();
-            return Err(format!("{}: no run has it: {}", metric.name, reasons.join("; ")));
+            return Err(format!(
+                "--metric: {}: no run has it: {}",
+                metric.name,
+                reasons.join("; ")
+            ));
         }
         Ok(Bisect { walk, metric, readings, threshold })
     }

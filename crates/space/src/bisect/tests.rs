@@ -70,8 +70,26 @@ fn ends_that_make_no_walk_are_refused() {
     refused("nothing", "6.6", "--from: there is no scheduler \"nothing\"");
     refused("6.6", "eevdf@5.0", "--to: there is no release \"5.0\"");
     refused("all", "6.6", "name one release");
-    refused("6.6", "bfs", "not on one line of releases");
     refused("6.6", "eevdf@6.18:NO_SUCH=1", "NO_SUCH is no tunable");
+}
+
+#[test]
+fn schedulers_without_releases_in_between_make_one_step() {
+    let walk = Walk::between(&plan(FORKS), "bore", "eevdf@6.18:RUN_TO_PARITY=0").unwrap();
+    assert_eq!(
+        names(&walk),
+        ["bore@6.7.3", "bore@6.7.3[RUN_TO_PARITY=0]", "eevdf@6.18[RUN_TO_PARITY=0]"]
+    );
+    assert!(walk.notes[0].contains("different schedulers"), "{:?}", walk.notes);
+    let metric = metric_of("switches", &walk).unwrap();
+    let [from, to] = [&walk.points[1], &walk.points[2]];
+    let causes = causes::find(from, to, (1.0, 2.0), &metric, one(), || ());
+    let names: Vec<&str> = causes.all.iter().map(|cause| cause.name.as_str()).collect();
+    assert!(names.contains(&"sched_bore"), "{names:?}");
+    // Nothing of a scheduler of another kind is comparable.
+    let walk = Walk::between(&plan(FORKS), "bfs", "eevdf").unwrap();
+    let [from, to] = [&walk.points[0], &walk.points[1]];
+    assert!(causes::find(from, to, (1.0, 2.0), &metric, one(), || ()).all.is_empty());
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! The points of a walk: [`Walk`].
 
+use super::common::CommonSettings;
 use schedlab_core::{RULE_PREFIX, Release};
+use schedlab_lab::Error;
 use schedlab_lab::explain::Side;
 use schedlab_lab::kernels;
 use schedlab_lab::plan::{Contender, Load, Plan, Prepared};
+use schedlab_lab::scx;
 use schedlab_lab::select::{self, Choice, Chosen};
 use schedlab_lab::settings::{Setting, in_brackets};
 use std::fmt;
@@ -28,7 +31,7 @@ pub struct Point {
     /// How it differs from the point before.
     pub way: Way,
     /// The load, ready to run, or the reason why this point cannot run it.
-    prepared: Result<Box<(Prepared, Contender)>, String>,
+    prepared: Result<Box<(Prepared, Contender)>, Error>,
 }
 
 impl fmt::Display for Point {
@@ -39,7 +42,7 @@ impl fmt::Display for Point {
 }
 
 impl Point {
-    fn new(plan: &Plan, choice: &Choice, set: &[Setting], way: Way) -> Point {
+    pub(super) fn new(plan: &Plan, choice: &Choice, set: &[Setting], way: Way) -> Point {
         let prepared = prepare(plan, choice, set).map(Box::new);
         Point { choice: choice.clone(), set: set.to_vec(), way, prepared }
     }
@@ -50,28 +53,45 @@ impl Point {
     }
 
     /// Returns the reason why the load cannot run here, if it cannot.
-    pub fn refusal(&self) -> Option<&str> {
-        self.prepared.as_ref().err().map(String::as_str)
+    pub fn refusal(&self) -> Option<&Error> {
+        self.prepared.as_ref().err()
+    }
+
+    /// Checks that the load can run at this point, which the user named as `end`.
+    ///
+    /// # Errors
+    /// It cannot. The message states where the fault is: in the load, or at this end.
+    pub(super) fn check(&self, end: &str) -> Result<(), String> {
+        match self.refusal() {
+            None => Ok(()),
+            Some(fault @ (Error::Diagnostic(_) | Error::Machine(_))) => Err(fault.to_string()),
+            Some(other) => Err(format!("{end}: {other}")),
+        }
     }
 }
 
 /// Prepares a load for one scheduler.
-fn prepare(plan: &Plan, choice: &Choice, set: &[Setting]) -> Result<(Prepared, Contender), String> {
+pub(super) fn prepare(
+    plan: &Plan,
+    choice: &Choice,
+    set: &[Setting],
+) -> Result<(Prepared, Contender), Error> {
     // A benchmark takes tunables, but not as part of a scheduler's name.
     let is_workload = matches!(plan.load, Load::Workload(_));
     let in_name = |it: &&Setting| is_workload || it.tunable().is_none();
     let named: Vec<Setting> = set.iter().filter(in_name).cloned().collect();
-    let name = format!("{choice}{}", in_brackets(&named));
+    let name = scx::written(choice, &named);
     let plan = Plan { schedulers: vec![name], ..plan.clone() };
-    let prepared = plan.prepare().map_err(|error| error.to_string())?;
+    let prepared = plan.prepare()?;
     let [one] = prepared.schedulers() else {
-        return Err("a setting with several values makes several columns; give one value".into());
+        let why = "a setting with several values makes several columns; give one value";
+        return Err(Error::Plan(why.into()));
     };
     let mut one = one.clone();
     if !is_workload {
         let tunables = set.iter().filter_map(Setting::tunable);
         one.tunables.extend(tunables.map(|(name, value)| (name.to_string(), value)));
-        prepared.check_settings(&one).map_err(|error| error.to_string())?;
+        prepared.check_settings(&one)?;
     }
     Ok((prepared, one))
 }
@@ -92,30 +112,33 @@ impl Walk {
     /// a scheduler (`eevdf@6.18:RUN_TO_PARITY=0`), with the load of `plan`.
     ///
     /// The settings that differ are switched first, one by one, on the first release. Then come the
-    /// releases, each with those of the last settings that it has.
+    /// releases, each with those of the last settings that it has. Schedulers that are not on one
+    /// line of releases have none in between.
     ///
     /// # Errors
-    /// A name is unknown, the two are not on one line of releases, `from` is the later one, the two
-    /// do not differ, or one of them cannot run the load.
+    /// A name is unknown, `from` is the later release, the two do not differ, or one of them cannot
+    /// run the load.
     pub fn between(plan: &Plan, from: &str, to: &str) -> Result<Walk, String> {
         let mut notes = vec![];
         let first = end("--from", from, &mut notes)?;
         let last = end("--to", to, &mut notes)?;
         let releases = releases(&first.choice, &last.choice)
             .map_err(|why| format!("--from {from} --to {to}: {why}"))?;
-        let start = Point::new(plan, &first.choice, &first.set, Way::Start);
-        if let Some(why) = start.refusal() {
-            return Err(format!("--from {from}: {why}"));
+        if !is_one_line(&first.choice, &last.choice) {
+            notes.push(format!(
+                "{} and {} are different schedulers with no releases in between",
+                first.choice, last.choice
+            ));
         }
+        let (start_name, last_name) = (format!("--from {from}"), format!("--to {to}"));
+        let common = CommonSettings::of(plan, &first, &start_name)?;
+        let choices: Vec<&Choice> = std::iter::once(&first.choice).chain(&releases).collect();
+        notes.extend(common.notes(&choices)?);
+        let first_plan = common.plan_of(&first.choice);
+        let start = Point::new(&first_plan, &first.choice, &first.set, Way::Start);
+        start.check(&start_name)?;
         let knows = |choice: &Choice, setting: &Setting| {
-            let Some((name, _)) = setting.tunable() else { return true };
-            let Some((prepared, _)) = start.side() else { return false };
-            let settings = match (prepared.experiment(), prepared.sweep()) {
-                (Some(experiment), _) => experiment.config.settings_of(choice),
-                (None, Some(sweep)) => sweep.bench().config.settings_of(choice),
-                (None, None) => vec![],
-            };
-            settings.iter().any(|tunable| tunable.name == name)
+            setting.tunable().is_none_or(|(name, _)| common.has(choice, name))
         };
         let mut set = first.set.clone();
         let mut points = vec![];
@@ -133,27 +156,26 @@ impl Walk {
                 (Some(place), None) => _ = set.remove(place),
                 (None, setting) => set.extend(setting),
             }
-            points.push(Point::new(plan, &first.choice, &set, Way::Setting(name)));
+            points.push(Point::new(&first_plan, &first.choice, &set, Way::Setting(name)));
         }
         for choice in &releases {
             // The last release must have all of them, or is refused.
             let has = |setting: &&Setting| *choice == last.choice || knows(choice, setting);
             let known = last.set.iter().filter(has);
             let set: Vec<Setting> = known.cloned().collect();
-            points.push(Point::new(plan, choice, &set, Way::Release));
+            points.push(Point::new(&common.plan_of(choice), choice, &set, Way::Release));
         }
         points.insert(0, start);
         match points.last() {
-            Some(point) if points.len() > 1 => {
-                if let Some(why) = point.refusal() {
-                    return Err(format!("--to {to}: {why}"));
-                }
-            }
+            Some(point) if points.len() > 1 => point.check(&last_name)?,
             _ => {
+                let why: Vec<String> = notes.iter().map(|note| format!(" ({note})")).collect();
                 return Err(format!(
-                    "--from {from} --to {to}: both are {}, so nothing differs; name two releases, \
+                    "--from {from} --to {to}: both are {}{}, so nothing differs; name two releases, \
                      or a setting such as {}:NAME=VALUE",
-                    points[0], first.choice
+                    points[0],
+                    why.concat(),
+                    first.choice
                 ));
             }
         }
@@ -199,13 +221,8 @@ fn releases(from: &Choice, to: &Choice) -> Result<Vec<Choice>, String> {
     if from == to {
         return Ok(vec![]);
     }
-    let is_default = |choice: &Choice| DEFAULTS.contains(&choice.entry.name.as_ref());
-    if from.entry.name != to.entry.name && !(is_default(from) && is_default(to)) {
-        return Err(format!(
-            "{from} and {to} are not on one line of releases; a walk is among the releases of one \
-             scheduler, or among the defaults of Linux ({})",
-            DEFAULTS.join(", ")
-        ));
+    if !is_one_line(from, to) {
+        return Ok(vec![to.clone()]);
     }
     let is_between = |choice: &Choice| match from.entry.name == to.entry.name {
         true => choice.entry.name == from.entry.name,
@@ -227,6 +244,16 @@ fn releases(from: &Choice, to: &Choice) -> Result<Vec<Choice>, String> {
         return Err(format!("{from} is later than {to}; exchange the two"));
     }
     Ok(all[first + 1..=last].to_vec())
+}
+
+/// Whether a scheduler was the default of Linux.
+fn is_default(choice: &Choice) -> bool {
+    DEFAULTS.contains(&choice.entry.name.as_ref())
+}
+
+/// Whether two releases are of one scheduler, or of schedulers that followed each other in Linux.
+fn is_one_line(one: &Choice, other: &Choice) -> bool {
+    one.entry.name == other.entry.name || (is_default(one) && is_default(other))
 }
 
 /// Place of a scheduler among the defaults of Linux.

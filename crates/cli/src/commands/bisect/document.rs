@@ -44,10 +44,11 @@ fn step(bisect: &Bisect, examined: &Examined) -> Value {
     let Examined { step, causes, parting } = examined;
     let point = |place: usize| bisect.walk.points[place].to_string();
     let (verdict, cause) = match causes.verdict() {
+        _ if let Way::Setting(name) = &bisect.walk.points[step.to].way => ("setting", Some(name)),
         _ if causes.all.is_empty() => ("not separable", None),
-        Verdict::One(cause) => ("one", Some(cause)),
-        Verdict::Needed(cause) => ("needed", Some(cause)),
-        Verdict::Suffices(cause) => ("suffices", Some(cause)),
+        Verdict::One(cause) => ("one", Some(&cause.name)),
+        Verdict::Needed(cause) => ("needed", Some(&cause.name)),
+        Verdict::Suffices(cause) => ("suffices", Some(&cause.name)),
         Verdict::Several => ("several", None),
         Verdict::NotSeparable => ("not separable", None),
     };
@@ -60,7 +61,7 @@ fn step(bisect: &Bisect, examined: &Examined) -> Value {
         "to": point(step.to),
         "change": Some(step.change()).filter(|change| change.is_finite()),
         "verdict": verdict,
-        "cause": cause.map(|cause| &cause.name),
+        "cause": cause,
         "differences": causes.all.iter().map(|it| difference(causes, it)).collect::<Vec<_>>(),
         "together": causes.together,
         "parting": parting,

@@ -8,17 +8,20 @@ use schedlab_measure::Better;
 use schedlab_report::Style;
 use schedlab_report::format::amount;
 use schedlab_report::table::rows;
-use schedlab_space::bisect::{Bisect, Cause, Causes, Reading, Step, Verdict, Way};
+use schedlab_space::bisect::{Bisect, Cause, Causes, Point, Reading, Step, Verdict, Way};
 use std::fmt::Write as _;
 
 /// Smallest part of a change for which a difference has a row.
 const SHOWN_PART: f64 = 0.005;
 
-/// Formats all that was found. `command` is the beginning of the commands that explain more, or
-/// empty if there are none.
+/// Largest distance from the whole change at which differences together make all of it.
+const ALL: f64 = 0.1;
+
+/// Formats all that was found. `explained` returns the command that explains a moment of a point, if
+/// there is one.
 pub fn text(
     name: &str,
-    command: &str,
+    explained: &dyn Fn(&Point, u64) -> Option<String>,
     threshold: f64,
     bisect: &Bisect,
     examined: &[Examined],
@@ -41,7 +44,7 @@ pub fn text(
     let _ = writeln!(text, "{steps} of {threshold} % or more, marked >.");
     for one in examined {
         text.push('\n');
-        examined_step(&mut text, bisect, one, command, style);
+        examined_step(&mut text, bisect, one, explained, style);
     }
     text
 }
@@ -93,7 +96,7 @@ fn examined_step(
     text: &mut String,
     bisect: &Bisect,
     examined: &Examined,
-    command: &str,
+    explained: &dyn Fn(&Point, u64) -> Option<String>,
     style: Style,
 ) {
     let Examined { step, causes, parting } = examined;
@@ -106,29 +109,36 @@ fn examined_step(
             "Caution: the figures of single runs overlap; the difference may be chance."
         );
     }
-    let (old, new) = (from.choice.release.version, to.choice.release.version);
+    let [old, new] = match from.choice.entry.name == to.choice.entry.name {
+        true => [from, to].map(|point| point.choice.release.version.to_string()),
+        false => [from, to].map(|point| point.choice.to_string()),
+    };
+    let is_replaced = from.choice.entry.name != to.choice.entry.name;
+    if is_replaced {
+        let _ = writeln!(
+            text,
+            "{} replaces {}: another scheduler.",
+            to.choice.entry.name, from.choice.entry.name
+        );
+    }
     match &to.way {
         Way::Setting(name) => _ = writeln!(text, "The setting `{name}` makes it."),
-        _ if from.choice.entry.name != to.choice.entry.name => {
-            let _ = writeln!(
-                text,
-                "{} replaces {}: another scheduler, with no single difference.",
-                to.choice.entry.name, from.choice.entry.name
-            );
-        }
         _ if causes.all.is_empty() => {
             let _ = writeln!(text, "The differences between the two are not separable here.");
         }
-        _ => verdict(text, causes, old, new),
+        _ => {
+            verdict(text, causes, &old, &new);
+            rest(text, causes);
+        }
     }
-    trials(text, causes, bisect, new, style);
+    trials(text, causes, bisect, [&old, &new], style);
     match parting {
         Ok(Some(parting)) => {
             text.push('\n');
             text.push_str(&parted(parting, [&from.to_string(), &to.to_string()], style));
-            for point in [from, to].into_iter().filter(|_| !command.is_empty()) {
-                let at_ns = parting.at_ns;
-                let _ = writeln!(text, "{command} -s '{point}' --at {at_ns}ns");
+            let commands = [from, to].map(|point| explained(point, parting.at_ns));
+            if let [Some(before), Some(after)] = commands {
+                let _ = writeln!(text, "The same moment in full:\n  {before}\n  {after}");
             }
         }
         Ok(None) => _ = writeln!(text, "The two schedules are the same in the first run."),
@@ -158,27 +168,36 @@ fn difference(cause: &Cause, new: &str) -> String {
     }
 }
 
-fn kind(cause: &Cause) -> &'static str {
-    if cause.is_rule { "one rule" } else { "one setting" }
-}
-
+/// States which of the differences made the step.
 fn verdict(text: &mut String, causes: &Causes, old: &str, new: &str) {
+    let one = |cause: &Cause| if cause.is_rule { "one rule" } else { "one setting" };
+    let first = |cause: &Cause| if cause.is_rule { "One rule" } else { "One setting" };
     let line = match causes.verdict() {
-        Verdict::One(cause) => format!("By {}, {}.", kind(cause), difference(cause, new)),
+        Verdict::One(cause) => format!("By {}, {}.", one(cause), difference(cause, new)),
+        Verdict::Needed(cause) if cause.alone.is_none() => format!(
+            "By {}, without which the change is gone. It is {}. {old} does not have it.",
+            one(cause),
+            difference(cause, new)
+        ),
         Verdict::Needed(cause) => format!(
-            "It needs {}, which alone does not suffice, {}.",
-            kind(cause),
+            "{} is needed, but does not suffice alone. It is {}.",
+            first(cause),
             difference(cause, new)
         ),
+        Verdict::Suffices(cause) if cause.without.is_none() => {
+            format!("By {}, which suffices alone. It is {}.", one(cause), difference(cause, new))
+        }
         Verdict::Suffices(cause) => format!(
-            "{} suffices, but without it others have the same effect, {}.",
-            if cause.is_rule { "One rule" } else { "One setting" },
+            "{} suffices, but without it others have the same effect. It is {}.",
+            first(cause),
             difference(cause, new)
         ),
-        Verdict::Several => "No single difference makes half of it: several do together.".into(),
+        Verdict::Several => "No single difference makes half of the change: several do it \
+                             together."
+            .into(),
         Verdict::NotSeparable => format!(
-            "The differences of {new} that can be switched in {old} do not make half of it: the \
-             rest is not separable."
+            "The differences between {old} and {new} that can be switched do not make half of the \
+             change; the rest is not separable."
         ),
     };
     for line in wrapped(&line, 100) {
@@ -186,8 +205,26 @@ fn verdict(text: &mut String, causes: &Causes, old: &str, new: &str) {
     }
 }
 
+/// States that the differences that can be switched do not make all of the change, if that is so
+/// and the first point can have all of them.
+fn rest(text: &mut String, causes: &Causes) {
+    let has_all = causes.tried().iter().all(|cause| cause.values.0.is_some());
+    let part = causes.together.map(|value| causes.part(value));
+    let is_named = !matches!(causes.verdict(), Verdict::NotSeparable);
+    if let Some(part) = part.filter(|part| has_all && is_named && (part - 1.0).abs() > ALL) {
+        let percent = (part * 100.0).round();
+        let _ = writeln!(text, "Not all of it is separable: together they make {percent} %.");
+    }
+}
+
 /// Formats the figures with single differences.
-fn trials(text: &mut String, causes: &Causes, bisect: &Bisect, new: &str, style: Style) {
+fn trials(
+    text: &mut String,
+    causes: &Causes,
+    bisect: &Bisect,
+    [old, new]: [&str; 2],
+    style: Style,
+) {
     let shown = |value: Option<f64>, part: Option<f64>| match (value, part) {
         (Some(value), Some(part)) => {
             let percent = (part * 100.0).round() as i64;
@@ -221,8 +258,9 @@ fn trials(text: &mut String, causes: &Causes, bisect: &Bisect, new: &str, style:
     }
     if let Some(value) = causes.together {
         let together = shown(Some(value), Some(causes.part(value)));
+        let has_all = tried.iter().all(|cause| cause.values.0.is_some());
         lines.push(vec![
-            "  all of these".into(),
+            if has_all { "  all of these".into() } else { format!("  all that {old} can take") },
             String::new(),
             String::new(),
             together,
