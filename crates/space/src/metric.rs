@@ -136,7 +136,7 @@ impl RunMetric {
     }
 
     /// Whether the metric contains a figure of a benchmark.
-    fn has_figures(&self) -> bool {
+    pub(super) fn has_figures(&self) -> bool {
         !self.figures().is_empty()
     }
 

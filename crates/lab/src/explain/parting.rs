@@ -162,8 +162,8 @@ pub type Side<'a> = (&'a Prepared, &'a Contender);
 /// # Errors
 /// As for a run.
 pub fn parting(a: Side<'_>, b: Side<'_>) -> Result<Option<Parting>, Error> {
-    let (one, _) = steps(a)?;
-    let (other, _) = steps(b)?;
+    let (one, one_names) = steps(a)?;
+    let (other, other_names) = steps(b)?;
     let is_same = |(a, b): &(&TimedStep, &TimedStep)| (a.at_ns, a.step) == (b.at_ns, b.step);
     let same = one.iter().zip(&other).take_while(is_same).count();
     // Of two steps at the same time, the first in the order of steps is the one that only one run
@@ -171,9 +171,10 @@ pub fn parting(a: Side<'_>, b: Side<'_>) -> Result<Option<Parting>, Error> {
     let firsts = [one.get(same), other.get(same)].into_iter().flatten();
     let Some(first) = firsts.min_by_key(|it| (it.at_ns, it.step)) else { return Ok(None) };
     let (at_ns, cpu) = (first.at_ns, first.step.cpu());
-    let side = |side: Side<'_>, steps: &[TimedStep]| -> Result<PartingSide, Error> {
+    // The names are those of the whole run: the next step can be of a task that does not exist yet.
+    let side = |side: Side<'_>, steps: &[TimedStep], names| -> Result<PartingSide, Error> {
         let mut accounts = Accounts { at_ns, cpu, found: vec![] };
-        let names = observe(side, Some(at_ns), &mut accounts)?;
+        observe(side, Some(at_ns), &mut accounts)?;
         let of_cpu = |timed: &&TimedStep| matches!(timed.step, Step::Runs { cpu: other, .. } if other == cpu);
         let before = steps[..same].iter().rev().find(of_cpu).and_then(|timed| match timed.step {
             Step::Runs { task: Some(task), .. } => Some((task, timed.at_ns)),
@@ -183,7 +184,7 @@ pub fn parting(a: Side<'_>, b: Side<'_>) -> Result<Option<Parting>, Error> {
         let next = steps[same..].iter().find(of_cpu).copied();
         Ok(PartingSide { step, before, next, accounts: accounts.found, names })
     };
-    let sides = [side(a, &one)?, side(b, &other)?];
+    let sides = [side(a, &one, one_names)?, side(b, &other, other_names)?];
     Ok(Some(Parting { at_ns, cpu, same: same as u64, sides }))
 }
 

@@ -16,6 +16,8 @@ pub struct Reading {
     pub range: Option<(f64, f64)>,
     /// Reason for which there is no figure.
     pub error: Option<String>,
+    /// Whether the benchmark has no such figure under any scheduler.
+    pub(super) is_unknown: bool,
 }
 
 /// Reason for which a run without a fault has no figure.
@@ -55,7 +57,8 @@ impl Point {
 /// Runs a load with each of its seeds under `scheduler`, and takes the figure.
 pub(super) fn read((prepared, _): Side<'_>, scheduler: &Contender, metric: &RunMetric) -> Reading {
     let mut values = vec![];
-    for repetition in 0..prepared.repetitions() {
+    // Those of a benchmark, too, which count elsewhere as part of its sweep.
+    for repetition in 0..prepared.plan().repeat.max(1) {
         let run = match prepared.repetition(scheduler, repetition).and_then(Session::finish) {
             Ok(run) => run,
             // The figures up to a deadline are figures, too.
@@ -63,7 +66,7 @@ pub(super) fn read((prepared, _): Side<'_>, scheduler: &Contender, metric: &RunM
             Err(error) => return Reading::failed(error),
         };
         if let Some(unknown) = metric.unknown_figure(&run) {
-            return Reading::failed(unknown);
+            return Reading { is_unknown: true, ..Reading::failed(unknown) };
         }
         values.extend(metric.value(&run));
     }
@@ -76,5 +79,5 @@ pub(super) fn read((prepared, _): Side<'_>, scheduler: &Contender, metric: &RunM
         _ => f64::midpoint(values[values.len() / 2 - 1], values[values.len() / 2]),
     };
     let range = (values.len() > 1).then_some((least, most));
-    Reading { value: Some(median), range, error: None }
+    Reading { value: Some(median), range, ..Reading::default() }
 }

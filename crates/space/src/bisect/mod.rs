@@ -75,11 +75,18 @@ impl Bisect {
         threads: NonZeroUsize,
         done: impl Fn() + Sync,
     ) -> Result<Bisect, String> {
-        let readings = parallel::map(&walk.points, threads, |point| {
+        let read = |point: &Point| {
             let reading = point.read(&metric);
             done();
             reading
-        });
+        };
+        // Which figures a benchmark has is known after its first run, and the others may be long.
+        let (early, late) = walk.points.split_at(usize::from(metric.has_figures()));
+        let mut readings: Vec<Reading> = early.iter().map(read).collect();
+        let is_known = readings.iter().all(|reading| !reading.is_unknown);
+        if is_known {
+            readings.extend(parallel::map(late, threads, read));
+        }
         if readings.iter().all(|reading| reading.value.is_none()) {
             let mut reasons: Vec<&str> = readings.iter().map(Reading::why_none).collect();
             reasons.dedup();

@@ -9,6 +9,7 @@ use schedlab_lab::plan::{Contender, Load, Plan, Prepared};
 use schedlab_lab::scx;
 use schedlab_lab::select::{self, Choice, Chosen};
 use schedlab_lab::settings::{Setting, in_brackets};
+use schedlab_lab::sweep::Sweep;
 use std::fmt;
 
 /// What varies from a point to the next.
@@ -137,6 +138,13 @@ impl Walk {
         let first_plan = common.plan_of(&first.choice);
         let start = Point::new(&first_plan, &first.choice, &first.set, Way::Start);
         start.check(&start_name)?;
+        if start.side().and_then(|side| side.0.sweep()).is_some_and(Sweep::has_axis) {
+            return Err(
+                "the plan's benchmark has a parameter with several values; give it one, as \
+                        each release runs it once"
+                    .into(),
+            );
+        }
         let knows = |choice: &Choice, setting: &Setting| {
             setting.tunable().is_none_or(|(name, _)| common.has(choice, name))
         };
