@@ -46,6 +46,8 @@ pub struct Facts {
     pub hz: u32,
     /// The base slice, ns, if it is known.
     pub base_slice_ns: Option<u32>,
+    /// Whether the kernel preempts lazily on behalf of fair tasks.
+    pub lazy: bool,
     /// Its CPUs.
     pub topology: Topology,
     /// Whether CPUs take turns in an emulator whose clock counts instructions.
@@ -205,6 +207,8 @@ struct MachineForm {
     cpus: u32,
     hz: Option<u32>,
     base_slice_ns: Option<u32>,
+    #[serde(default)]
+    preempt: String,
     topology: Option<Value>,
     places: Option<Vec<PlaceForm>>,
     #[serde(default)]
@@ -435,6 +439,7 @@ fn facts(form: &MachineForm) -> Result<Facts, String> {
         kernel: form.kernel.clone(),
         hz,
         base_slice_ns: form.base_slice_ns,
+        lazy: form.preempt.starts_with("lazy") || form.preempt.contains("PREEMPT_LAZY"),
         topology,
         emulated: form.vm,
         virtual_machine: form.vm || form.arch.contains("virtual machine"),

@@ -190,6 +190,9 @@ impl PlacementRunner {
         if let Some(ns) = facts.base_slice_ns.filter(|_| has("base_slice_ns")) {
             config.tunables.push(("base_slice_ns".into(), i64::from(ns)));
         }
+        if facts.lazy && has("preempt") {
+            config.tunables.push(("preempt".into(), 3));
+        }
         if select::has_ni_random(&facts.kernel) && has("NI_RANDOM") {
             config.tunables.push(("NI_RANDOM".into(), 1));
         }

@@ -140,9 +140,16 @@ fn host() -> Result<Kernel, UnknownScheduler> {
     }
     if has_preempt(&choice) {
         let version = read("/proc/sys/kernel/version").unwrap_or_default();
-        let preempt = if version.contains("PREEMPT") { 2 } else { 1 };
-        known.push(format!("{} kernel", if preempt == 2 { "preemptible" } else { "voluntary" }));
-        set.push(Setting::Tunable { name: "preempt".into(), value: preempt });
+        let modes = read("/sys/kernel/debug/sched/preempt").unwrap_or_default();
+        let (value, name) = if modes.contains("(lazy)") || version.contains("PREEMPT_LAZY") {
+            (3, "lazily preemptible")
+        } else if version.contains("PREEMPT") {
+            (2, "preemptible")
+        } else {
+            (1, "voluntary")
+        };
+        known.push(format!("{name} kernel"));
+        set.push(Setting::Tunable { name: "preempt".into(), value });
     }
     match read("/sys/kernel/debug/sched/base_slice_ns").and_then(|ns| ns.parse().ok()) {
         Some(value) if choice.entry.name == "eevdf" => {

@@ -169,6 +169,8 @@ struct Pool<Q> {
     /// The CPU on which the timer was started, and fires.
     timer_cpu: CpuId,
     slack_timer_active: bool,
+    /// Time of the slack timer's next expiry, ns, or of its last one.
+    slack_ends_ns: u64,
     /// The throttled queues, the one throttled longest first: the ends of the list.
     first_throttled: Option<Q>,
     last_throttled: Option<Q>,
@@ -445,8 +447,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             && (!pool.slack_timer_active || self.version.slack_restarts)
             && !pool.ends_within(platform.now_ns(), MIN_EXPIRATION_NS + SLACK_PERIOD_NS)
         {
+            let at_ns = pool.slack_end(platform.now_ns(), self.version);
             pool.slack_timer_active = true;
-            let at_ns = platform.now_ns() + SLACK_PERIOD_NS;
             platform.arm_timer(slack_timer_of(group), TimerPhase::BeforeTicks, at_ns);
         }
     }
@@ -815,6 +817,20 @@ impl<Q> Pool<Q> {
         ends_ns
     }
 
+    /// Returns the time at which a slack timer started now fires. Up to 4.2 it continues from its
+    /// last expiry by whole slack periods, so that it keeps to a grid. (Derived from golden
+    /// schedules of 3.10.)
+    fn slack_end(&mut self, now_ns: u64, version: BandwidthVersion) -> u64 {
+        let at_ns = if version.starting_refills {
+            let periods = now_ns.saturating_sub(self.slack_ends_ns) / SLACK_PERIOD_NS + 1;
+            self.slack_ends_ns + periods * SLACK_PERIOD_NS
+        } else {
+            now_ns + SLACK_PERIOD_NS
+        };
+        self.slack_ends_ns = at_ns;
+        at_ns
+    }
+
     fn new(parent: Option<GroupId>, version: BandwidthVersion) -> Pool<Q> {
         Pool {
             parent,
@@ -831,6 +847,7 @@ impl<Q> Pool<Q> {
             expires_ns: 0,
             timer_cpu: CpuId(0),
             slack_timer_active: false,
+            slack_ends_ns: 0,
             first_throttled: None,
             last_throttled: None,
             nr_periods: 0,

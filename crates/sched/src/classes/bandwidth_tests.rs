@@ -286,8 +286,13 @@ fn the_slack_timer_hands_out_what_is_given_back() {
     // 1 ns of the 8 ms is already there. The queue draws the rest.
     assert!(m.runs(2, 0));
     assert_eq!(m.may_run_ms(2), 8);
-    // The end of the period must be at least 7 ms away.
-    for (at_ns, due_ms) in [(93 * MS, &[98.0, 100.0][..]), (93 * MS + 1, &[100.0][..])] {
+    // It keeps to a grid of 5 ms. The end of the period must be at least 7 ms away.
+    for (at_ns, due_ms) in [
+        (12 * MS, &[15.0, 100.0][..]),
+        (15 * MS, &[20.0, 100.0][..]),
+        (93 * MS, &[95.0, 100.0][..]),
+        (93 * MS + 1, &[100.0][..]),
+    ] {
         let mut m = drawn();
         m.at(at_ns);
         m.leaves(0);
@@ -304,8 +309,8 @@ fn the_slack_timer_hands_out_what_is_given_back() {
 
 #[test]
 fn the_slack_timer_gives_way_to_the_refill() {
-    // Armed at 93 ms it fires at 98, 2 ms before the refill, which is allowed. The returned runtime
-    // may be used up by then: if the pool has no more than a slice, nothing is handed out.
+    // Armed at 93 ms it fires at 95, long enough before the refill. The returned runtime may be
+    // used up by then: if the pool has no more than a slice, nothing is handed out.
     let mut m = Accounts::new(BandwidthVersion::V3_2, 3, 10, 0);
     assert!(m.runs(0, 0) && m.runs(1, 0) && !m.runs(2, 0));
     m.throttle(2);

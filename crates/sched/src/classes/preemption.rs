@@ -12,7 +12,9 @@ pub enum Preemption {
     /// `PREEMPT`: almost everywhere.
     #[default]
     Full = 2,
-    /// `PREEMPT_LAZY` (6.13 on): almost everywhere, but on behalf of fair tasks only at a tick.
+    /// `PREEMPT_LAZY` (6.13 on): almost everywhere, but on behalf of a fair task only when the CPU
+    /// next enters and leaves the kernel, at the latest at its tick: another CPU is not
+    /// interrupted for it.
     Lazy = 3,
 }
 
@@ -44,7 +46,9 @@ impl Preemption {
             value: self as i64,
             range: (0, 3),
             help: "preemption model: 0 none, 1 voluntary, 2 full, 3 lazy; up to voluntary, a \
-                   newly idle CPU pulls all tasks that it should have, not only one",
+                   newly idle CPU pulls all tasks that it should have, not only one; under lazy, \
+                   a fair task preempts on another CPU of its cache when that CPU next enters the \
+                   kernel",
         }
     }
 }

@@ -175,6 +175,11 @@ pub struct Rqs {
     /// The CPUs whose [`nr_running`](Rqs::nr_running) or current thread has changed since
     /// [`take_changed`](Rqs::take_changed), 64 per word.
     changed: Vec<u64>,
+    /// The CPUs that reschedule when they next enter the kernel (`TIF_NEED_RESCHED_LAZY`), 64 per
+    /// word.
+    lazy: Vec<u64>,
+    /// Whether any CPU does.
+    any_lazy: bool,
     /// By [`Pid`].
     pub threads: Vec<Thread>,
     /// By [`Pid`].
@@ -238,6 +243,8 @@ impl Rqs {
             overcommitted_count: 0,
             vacant: alloc::vec![u64::MAX; (cpus as usize).div_ceil(64)],
             changed: alloc::vec![0; (cpus as usize).div_ceil(64)],
+            lazy: alloc::vec![0; (cpus as usize).div_ceil(64)],
+            any_lazy: false,
             threads,
             settings,
             domains,
@@ -384,6 +391,44 @@ impl Rqs {
         platform.resched(cpu);
     }
 
+    /// `resched_curr_lazy` for a CPU on which the kernel does not act: `cpu` gets no interrupt, and
+    /// reschedules when it next enters the kernel.
+    #[cold]
+    pub fn resched_at_entry(&mut self, cpu: CpuId) {
+        self.lazy[cpu.index() / 64] |= 1 << (cpu.0 % 64);
+        self.any_lazy = true;
+    }
+
+    /// `cpu` enters the kernel, and reschedules if that was put off until now.
+    #[inline]
+    pub fn enter_kernel(&mut self, platform: &mut Platform, cpu: CpuId) {
+        if self.any_lazy {
+            self.resched_if_put_off(platform, cpu);
+        }
+    }
+
+    #[cold]
+    fn resched_if_put_off(&mut self, platform: &mut Platform, cpu: CpuId) {
+        if self.lazy[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1 {
+            self.forget_put_off(cpu);
+            self.resched_curr(platform, cpu);
+        }
+    }
+
+    /// `cpu` reschedules, whatever the reason.
+    #[inline]
+    pub fn reschedules(&mut self, cpu: CpuId) {
+        if self.any_lazy {
+            self.forget_put_off(cpu);
+        }
+    }
+
+    #[cold]
+    fn forget_put_off(&mut self, cpu: CpuId) {
+        self.lazy[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
+        self.any_lazy = self.lazy.iter().any(|&word| word != 0);
+    }
+
     /// Whether the thread that runs on `cpu` is marked.
     #[inline]
     pub fn resched_pending(&self, cpu: CpuId) -> bool {
@@ -497,6 +542,19 @@ impl Rqs {
             rq.age_stamp += period;
             rq.rt_avg /= 2;
         }
+    }
+
+    /// The part of the recent time of `cpu` that more urgent tasks than fair ones have used, of
+    /// 1024 (`scale_rt_capacity` from 4.3 to 4.18).
+    pub fn rt_avg_part(&self, cpu: CpuId) -> u64 {
+        let rq = &self.rqs[cpu.index()];
+        let period = self.rt_avg_period_ns;
+        let (mut used, mut age) = (rq.rt_avg, rq.clock.wrapping_sub(rq.age_stamp));
+        while used > 0 && age as i64 > period as i64 {
+            age -= period;
+            used /= 2;
+        }
+        used * 1024 / (period + age)
     }
 
     /// `sched_rt_avg_update`: records that `cpu` has spent `delta_ns` on a real-time task.

@@ -2,7 +2,8 @@
 //!
 //! Real-time and deadline tasks are not balanced here, but a CPU on which they run has less time
 //! for fair tasks. Their use of a CPU is averaged like the loads of [`pelt`](crate::classes::pelt),
-//! with one average for each class. The rest of 1024 is the CPU's **capacity**
+//! with one average for each class. (Up to 4.18 their time in about the last second is summed,
+//! `rt_avg`.) The rest of 1024 is the CPU's **capacity**
 //! (`scale_rt_capacity`). Capacities are recomputed only when a CPU balances, and are stored for
 //! its group. A newly idle CPU uses the stored ones, unless they are old. Loads are then compared
 //! relative to the capacities, and a lone task on a CPU that has lost much of its capacity is a
@@ -26,6 +27,8 @@ const SMT_GAIN: u64 = 1178;
 pub(super) struct CpuCapacity {
     /// By CPU: use by real-time tasks (`avg_rt`) and by deadline tasks (`avg_dl`).
     urgent: Vec<[Average; 2]>,
+    /// By CPU: their use as last measured by their time, of 1024. Empty: the averages count.
+    by_time: Vec<u64>,
     /// By CPU: capacity that it has lost of 1024 (`cpu_capacity`), as last computed.
     lost: Vec<u64>,
     /// By the first of a group's balancing CPUs and by level: capacity that the group has lost, as
@@ -57,6 +60,7 @@ impl CpuCapacity {
         let groups = cpus * domains.levels();
         CpuCapacity {
             urgent: alloc::vec![[Average::default(); 2]; cpus],
+            by_time: Vec::new(),
             lost: alloc::vec![0; cpus],
             lost_of_group: alloc::vec![0; groups],
             next_update: alloc::vec![0; groups],
@@ -87,6 +91,16 @@ impl CpuCapacity {
     /// From now on the threads of a core have 1178 together (up to 5.0).
     pub(super) fn divide_cores(&mut self) {
         self.originals = alloc::vec![CAPACITY; self.lost.len()];
+    }
+
+    /// From now on the use of the CPUs by urgent tasks is measured by their time (up to 4.18).
+    pub(super) fn measure_by_time(&mut self) {
+        self.by_time = alloc::vec![0; self.lost.len()];
+    }
+
+    /// Records the part of the time of `cpu` that urgent tasks have used, of 1024.
+    pub(super) fn note_part(&mut self, cpu: CpuId, part: u64) {
+        self.by_time[cpu.index()] = part;
     }
 
     /// Computes the capacities of all CPUs and groups, where threads have less than 1024.
@@ -123,6 +137,9 @@ impl CpuCapacity {
     /// Accounts for a switch on `cpu` from a task of class `from` to one of class `to`.
     #[inline]
     pub(super) fn switch(&mut self, now_ns: u64, cpu: CpuId, from: ClassId, to: ClassId) {
+        if !self.by_time.is_empty() {
+            return;
+        }
         if let Some(class) = place_of(from) {
             self.pass(now_ns, cpu, class, true);
         }
@@ -137,6 +154,9 @@ impl CpuCapacity {
     /// `__update_blocked_others`: brings the averages of `cpu`, which runs a task of class `curr`,
     /// up to now.
     pub(super) fn update_blocked(&mut self, now_ns: u64, cpu: CpuId, curr: ClassId) {
+        if !self.by_time.is_empty() {
+            return;
+        }
         for class in 0..2 {
             self.pass(now_ns, cpu, class, place_of(curr) == Some(class));
         }
@@ -144,7 +164,8 @@ impl CpuCapacity {
 
     /// `scale_rt_capacity`: the capacity that `cpu` lacks at present. At least 1 is always left.
     fn used(&self, cpu: CpuId) -> u64 {
-        let used: u64 = self.urgent[cpu.index()].iter().map(|avg| avg.util_avg).sum();
+        let averages = || self.urgent[cpu.index()].iter().map(|avg| avg.util_avg).sum();
+        let used: u64 = self.by_time.get(cpu.index()).copied().unwrap_or_else(averages);
         used.min(CAPACITY - 1)
     }
 

@@ -105,7 +105,8 @@ impl<R: PickRule> Fair<R> {
         self.update_cfs_group(rqs, platform, e);
         if self.version.custom_slices() {
             self.se[e].slice = slice;
-            if self.cfs_rqs[q].curr != Some(e) && self.version.slices_follow_at_once() {
+            let follows = self.order.exact_slices || self.version.slices_follow_at_once();
+            if follows && self.cfs_rqs[q].curr != Some(e) {
                 timeline::slice_changed(&mut self.se, self.order, e);
             }
         }

@@ -44,6 +44,9 @@ impl<R: PickRule> Fair<R> {
         let hz = u64::from(platform.hz());
         let ms = u64::from(self.balance.domain(env.here, env.level).interval);
         let interval = (ms * hz).div_ceil(1000).clamp(1, (hz * u64::from(self.online) / 10).max(1));
+        if self.version.measures_urgent_time() {
+            self.capacity.note_part(env.here, rqs.rt_avg_part(env.here));
+        }
         self.capacity.update_group(&rqs.domains, env.level, env.here, jiffies, interval);
     }
 

@@ -36,9 +36,12 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         R::forked(self, rqs, platform, pid);
     }
 
-    fn wake_up_new(&mut self, _: &Rqs, now_ns: u64, pid: Pid) {
+    fn wake_up_new(&mut self, rqs: &Rqs, now_ns: u64, pid: Pid) {
         self.init_load_avg(pid);
-        self.attach_new(now_ns, pid);
+        // A task of another class gets averages, but does not count in its CPU's load.
+        if rqs.thread(pid).class == ClassId::Fair {
+            self.attach_new(now_ns, pid);
+        }
     }
 
     fn has_child(

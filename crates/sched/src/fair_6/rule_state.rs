@@ -318,6 +318,18 @@ shared_questions! {
         false
     }
 
+    /// Whether the estimated utilisation of a task that executes another program counts on its CPU
+    /// when the least loaded one is sought (4.17 to 4.19).
+    fn execs_keep_estimates(self) -> bool {
+        false
+    }
+
+    /// Whether the use of a CPU by more urgent tasks is measured by their time in about the last
+    /// second (`rt_avg`, up to 4.18), not by load tracking.
+    fn measures_urgent_time(self) -> bool {
+        false
+    }
+
     /// Whether balancing examines the tasks of a CPU from the head of its list, the ones last
     /// queued first (up to 4.15), and picks do not change the list.
     #[inline]

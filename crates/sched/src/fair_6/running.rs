@@ -71,6 +71,9 @@ impl<R: PickRule> Fair<R> {
         if version.threads_have_less_capacity() {
             fair.capacity.divide_cores();
         }
+        if version.measures_urgent_time() {
+            fair.capacity.measure_by_time();
+        }
         if version.loads_of_several_ages() {
             fair.balance.aged_loads = alloc::vec![[0; 5]; cpus as usize];
         }

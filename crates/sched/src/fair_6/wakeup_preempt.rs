@@ -4,7 +4,7 @@ use super::class::Fair;
 use super::ids::EntityId;
 use super::pick_rule::PickRule;
 use crate::classes::core_6::rules as core_rules;
-use crate::classes::{ClassId, Pid, Rqs};
+use crate::classes::{ClassId, Pid, Preemption, Rqs};
 use schedlab_core::{CpuId, Platform, Question};
 
 impl<R: PickRule> Fair<R> {
@@ -27,6 +27,21 @@ impl<R: PickRule> Fair<R> {
             b = above(b);
         }
         (a, b)
+    }
+
+    /// `resched_curr_lazy`: asks `cpu` to reschedule on behalf of a fair task. With lazy preemption
+    /// a CPU gets no interrupt for it. It reschedules when it next enters the kernel, at the latest
+    /// at its tick. (A wakeup on a CPU of another cache is carried out on that CPU itself.)
+    #[inline]
+    pub(super) fn resched_curr_lazy(&self, rqs: &mut Rqs, platform: &mut Platform, cpu: CpuId) {
+        if self.preemption == Preemption::Lazy
+            && rqs.this_cpu != cpu
+            && self.caches.share_cache(rqs.this_cpu, cpu)
+        {
+            rqs.resched_at_entry(cpu);
+        } else {
+            rqs.resched_curr(platform, cpu);
+        }
     }
 
     /// [`check_preempt_wakeup`](PickRule::check_preempt_wakeup) for a task that balancing has moved

@@ -62,10 +62,7 @@ impl Cfs310 {
             true => CpuIdleType::Idle,
             false => CpuIdleType::NotIdle,
         };
-        let mut idle = match rqs.is_idle_thread(rqs.curr(cpu)) {
-            true => CpuIdleType::Idle,
-            false => CpuIdleType::NotIdle,
-        };
+        let mut idle = kind(rqs);
         let longest = (u64::from(hz) * u64::from(rqs.online_cpus()) / 10).max(1);
         let mut next = jiffies + 60 * u64::from(hz);
         let mut any = false;
@@ -299,11 +296,9 @@ impl Cfs310 {
             let load = self.task_h_load(e) as i64;
             let light = self.base.tunables.has(Feature::LbMin)
                 && load < 16
-                && self.base.balancing[env.level][env.dst.index()].nr_failed == 0;
-            let barred = self.base.throttled_lb_pair(self.queue_of(e), env.dst);
-            // What is too heavy to move was not refused for its affinity.
-            env.all_pinned &= load / 2 <= env.imbalance;
-            if barred || light || load / 2 > env.imbalance || !self.can_migrate(rqs, env, e) {
+                && self.base.balancing[env.level][rqs.this_cpu.index()].nr_failed == 0;
+            // (The affinity is looked at first: a task that is too heavy is not a pinned one.)
+            if !self.can_migrate(rqs, env, e) || light || load / 2 > env.imbalance {
                 // To the tail of the list.
                 self.cpus[busiest.index()].tasks.rotate_right(1);
                 continue;

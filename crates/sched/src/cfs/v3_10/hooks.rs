@@ -219,6 +219,14 @@ impl FairClass6 for Cfs310 {
         true
     }
 
+    fn move_reschedules(&self) -> bool {
+        false
+    }
+
+    fn affinity_requeues(&self) -> bool {
+        false
+    }
+
     fn wakeups_read_old_clock(&self) -> bool {
         false
     }

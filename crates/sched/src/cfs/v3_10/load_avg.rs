@@ -156,12 +156,10 @@ impl Cfs310 {
     /// `cfs_rq_clock_task`: the clock of queue `q`, which stands still while it is throttled.
     fn clock_of(&self, rqs: &Rqs, q: CfsRqId) -> u64 {
         let row = &self.queue_avgs[q.index()];
-        let clock = if row.throttle_count > 0 {
-            row.throttled_at
-        } else {
-            rqs.clock(self.base.queues[q].cpu).wrapping_add(self.clock_ns)
-        };
-        clock.wrapping_sub(row.throttled_ns)
+        if row.throttle_count > 0 {
+            return row.throttled_at;
+        }
+        self.clock_task(rqs, q).wrapping_sub(row.throttled_ns)
     }
 
     /// The clock of a CPU, ns.

@@ -241,6 +241,12 @@ pub trait FairClass6 {
         false
     }
 
+    /// Whether a change of affinity takes a queued task off its queue and puts it back, and begins a
+    /// new turn of a running one (after 3.10).
+    fn affinity_requeues(&self) -> bool {
+        true
+    }
+
     /// Whether a wakeup reads the clock of the CPU where the task last ran, even if the task goes
     /// elsewhere.
     #[inline]

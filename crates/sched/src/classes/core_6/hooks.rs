@@ -84,6 +84,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
     fn wake(&mut self, platform: &mut Platform, task: TaskId, waker: Waker) {
         let pid = self.core.pid(task);
         self.core.act_on(waker.cpu());
+        self.core.enter_kernel(platform, waker.cpu());
         self.core.external = matches!(waker, Waker::Process { .. });
         self.core.thread_mut(pid).runnable = true;
         self.wake_up(platform, pid, waker);
@@ -110,6 +111,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
 
     fn tick(&mut self, platform: &mut Platform, cpu: CpuId) {
         self.core.act_on(cpu);
+        self.core.enter_kernel(platform, cpu);
         self.core.update_rq_clock(platform, cpu);
         let Self { core: rqs, deadline, rt, fair, .. } = self;
         let curr = rqs.curr(cpu);
@@ -145,6 +147,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
 
     fn schedule(&mut self, platform: &mut Platform, cpu: CpuId) -> Option<TaskId> {
         self.core.act_on(cpu);
+        self.core.reschedules(cpu);
         let curr = self.core.curr(cpu);
         if self.class_of(curr) == ClassId::Fair
             && !self.core.resched_pending(cpu)
@@ -273,7 +276,7 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             return;
         }
         self.core.update_rq_clock(platform, cpu);
-        if class == ClassId::Fair && self.core.thread(pid).on_rq {
+        if class == ClassId::Fair && self.core.thread(pid).on_rq && self.fair.affinity_requeues() {
             // It leaves its queue and returns to it, wherever it may run from now on.
             self.change(platform, pid, Dequeue::Save, |this, _| {
                 this.core.settings[pid.index()].allowed = allowed.clone();

@@ -264,6 +264,8 @@ impl Deadline {
         let delta_ns = now_ns - task.exec_start;
         task.exec_start = now_ns;
         task.server.runtime -= delta_ns as i64;
+        rqs.rt_avg_add(cpu, delta_ns);
+        let task = &mut self.tasks[pid.index()];
         if (delta_ns == 0 || task.server.runtime > 0) && !task.server.yielded {
             return;
         }

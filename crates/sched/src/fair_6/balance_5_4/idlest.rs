@@ -116,7 +116,11 @@ impl<R: PickRule> Fair<R> {
         {
             let info = &self.info[self.se_of(task)];
             let without = queue.avg.util_avg.saturating_sub(info.avg.util_avg);
-            util = without.max(queue.util_est.saturating_sub(u64::from(info.util_est)));
+            let estimate = match self.version.execs_keep_estimates() {
+                true => 0,
+                false => u64::from(info.util_est),
+            };
+            util = without.max(queue.util_est.saturating_sub(estimate));
         }
         let original = self.capacity.original(cpu);
         let capacity = match self.version.sums_carry_weights() {

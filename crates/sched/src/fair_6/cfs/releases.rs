@@ -441,6 +441,16 @@ impl FairVersion for Version {
     }
 
     #[inline]
+    fn execs_keep_estimates(self) -> bool {
+        matches!(self, Version::V4_18 | Version::V4_19)
+    }
+
+    #[inline]
+    fn measures_urgent_time(self) -> bool {
+        self <= Version::V4_18
+    }
+
+    #[inline]
     fn moves_from_the_head(self) -> bool {
         self <= Version::V4_14
     }

@@ -99,7 +99,7 @@ impl Fair<EarliestDeadline> {
         if self.version.idle_tasks_give_way_first() {
             if [curr, task].map(|task| rqs.thread(task).policy == Policy::Idle) == [true, false] {
                 by_rule(platform, rules::IDLE_GIVES_WAY);
-                return rqs.resched_curr(platform, cpu);
+                return self.resched_curr_lazy(rqs, platform, cpu);
             }
             if rqs.thread(task).policy != Policy::Other {
                 return by_rule(platform, rules::NEVER_PREEMPTS);
@@ -111,7 +111,7 @@ impl Fair<EarliestDeadline> {
                 self.cancel_protection(c);
             }
             by_rule(platform, rules::IDLE_GIVES_WAY);
-            return rqs.resched_curr(platform, cpu);
+            return self.resched_curr_lazy(rqs, platform, cpu);
         }
         if idle == [false, true] || rqs.thread(task).policy != Policy::Other {
             return by_rule(platform, rules::NEVER_PREEMPTS);
@@ -136,7 +136,7 @@ impl Fair<EarliestDeadline> {
             self.account_of_preemption(q, [c, p], evidence);
         });
         if wins {
-            rqs.resched_curr(platform, cpu);
+            self.resched_curr_lazy(rqs, platform, cpu);
         }
     }
 

@@ -86,6 +86,6 @@ impl Fair<EarliestDeadline> {
             self.set_next_buddy(Some(p));
         }
         let cpu = self.cfs_rqs[q].cpu;
-        rqs.resched_curr(platform, cpu);
+        self.resched_curr_lazy(rqs, platform, cpu);
     }
 }

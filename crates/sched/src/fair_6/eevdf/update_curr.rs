@@ -105,7 +105,7 @@ impl Fair<EarliestDeadline> {
                     && !self.cfs_rqs[q].eligible(&self.se, self.se[c].vruntime)
             };
         if gives_way {
-            rqs.resched_curr(platform, cpu);
+            self.resched_curr_lazy(rqs, platform, cpu);
             self.clear_next_buddy(c);
         }
     }
