@@ -194,6 +194,6 @@ fn releases_are_their_differences() {
     }
     assert_eq!(
         whole,
-        ["cfs@4.19", "cfs@6.1", "eevdf@6.11", "eevdf@6.14", "eevdf@6.19", "eevdf@7.0", "eevdf@7.2"]
+        ["cfs@6.1", "eevdf@6.11", "eevdf@6.14", "eevdf@6.19", "eevdf@7.0", "eevdf@7.2"]
     );
 }

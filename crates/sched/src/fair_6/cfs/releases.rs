@@ -220,6 +220,7 @@ const SHARED: &[SharedQuestion] = &[
     SharedQuestion::never_moves_too_much_util,
     SharedQuestion::scans_by_idle_time,
     SharedQuestion::estimates_util,
+    SharedQuestion::execs_keep_estimates,
     SharedQuestion::searches_sched_idle,
     SharedQuestion::renice_reschedules,
     SharedQuestion::searches_without_amount,
@@ -664,7 +665,8 @@ mod tests {
             Version::V6_1,
         ];
         let [fixed, needless] = crate::fair_6::differences::unswitched(&all);
-        // Limits, the form of the tunables, the sums and averages of load, and what is computed at boot.
+        // Limits, the form of the tunables, the sums and averages of load, and what is computed at
+        // boot.
         let built = [
             "runtime_expires",
             "asks_before_throttling",
@@ -675,6 +677,7 @@ mod tests {
             "balances_by_load",
             "loads_of_several_ages",
             "threads_have_less_capacity",
+            "measures_urgent_time",
         ];
         assert_eq!(fixed, built, "add a new question to SHARED or OWN, or here with the reason");
         assert!(needless.is_empty(), "{needless:?}");
