@@ -30,7 +30,7 @@ fn the_fork_change_of_6_19_is_found() {
         "eevdf@6.18 to eevdf@6.19: +200.0 %, worse",
         "By one rule, new in 6.19: a child with no shorter slice preempts nothing",
         "only_short_children_preempt      no    yes  1.50 ms  100 %",
-        "The schedules part at 1 ms, after 3 equal steps, on CPU 0: server-0 has it since 0 ms.",
+        "The schedules part at 1 ms, after 3 equal steps, on CPU 0, which has run server-0 since 0 ms.",
         "eevdf@6.18: helper-0 runs, by `earliest_eligible_deadline`",
         "eevdf@6.19: no such step; server-0 continues.",
         "preempt, by `no_shorter_slice`",

@@ -131,7 +131,7 @@ fn examined_step(
             rest(text, causes);
         }
     }
-    trials(text, causes, bisect, [&old, &new], style);
+    trials(text, causes, bisect, ([&old, &new], is_replaced), style);
     match parting {
         Ok(Some(parting)) => {
             text.push('\n');
@@ -217,12 +217,13 @@ fn rest(text: &mut String, causes: &Causes) {
     }
 }
 
-/// Formats the figures with single differences.
+/// Formats the figures with single differences, between two releases, or schedulers of which one
+/// replaces the other.
 fn trials(
     text: &mut String,
     causes: &Causes,
     bisect: &Bisect,
-    [old, new]: [&str; 2],
+    ([old, new], is_replaced): ([&str; 2], bool),
     style: Style,
 ) {
     let shown = |value: Option<f64>, part: Option<f64>| match (value, part) {
@@ -276,7 +277,14 @@ fn trials(
         let names = format!("Without effect here: {}.", none.join(", "));
         wrapped(&names, 100).iter().for_each(|line| _ = writeln!(text, "{line}"));
     }
-    for cause in causes.fixed() {
+    let fixed = causes.fixed();
+    if is_replaced && !fixed.is_empty() {
+        // There are many, and the change is hardly due to one of them.
+        let names: Vec<&str> = fixed.iter().map(|cause| cause.name.as_str()).collect();
+        let says = format!("Not separable: {}.", names.join(", "));
+        wrapped(&says, 100).iter().for_each(|line| _ = writeln!(text, "{line}"));
+    }
+    for cause in fixed.into_iter().filter(|_| !is_replaced) {
         let says = format!("Not separable, {}.", difference(cause, new));
         wrapped(&says, 100).iter().for_each(|line| _ = writeln!(text, "{line}"));
     }

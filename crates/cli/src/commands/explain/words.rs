@@ -1,5 +1,6 @@
 //! An explanation in words and tables.
 
+use crate::terminal::counted;
 use crate::{Failure, escape};
 use schedlab_core::{Account, Candidate, CpuId, GroupId, Question, Rule, TaskId, Waker, Who};
 use schedlab_lab::explain::{
@@ -349,14 +350,15 @@ impl Explainer {
         let cpu = parting.cpu.0;
         let before = match parting.sides[0].before {
             Some((task, since_ns)) => {
-                format!("{} has it since {}", self.names.task(task), self.when(since_ns))
+                format!("which has run {} since {}", self.names.task(task), self.when(since_ns))
             }
-            None => "it idles".into(),
+            None => "which is idle".into(),
         };
         match parting.same {
-            0 => format!("The schedules part at the start, at {at}, on CPU {cpu}: {before}.\n"),
+            0 => format!("The schedules part at the start, at {at}, on CPU {cpu}, {before}.\n"),
             same => format!(
-                "The schedules part at {at}, after {same} equal steps, on CPU {cpu}: {before}.\n"
+                "The schedules part at {at}, after {}, on CPU {cpu}, {before}.\n",
+                counted(same as usize, "equal step")
             ),
         }
     }
