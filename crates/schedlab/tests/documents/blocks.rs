@@ -73,19 +73,19 @@ impl Block {
 pub fn first_wrong<'a>(shown: &[&'a str], output: &str) -> Option<&'a str> {
     let output: Vec<&str> = output.lines().map(str::trim_end).collect();
     let mut at = 0;
-    let mut is_anywhere = false;
-    for &line in shown {
-        if line == "..." {
-            is_anywhere = true;
-            continue;
+    for (number, part) in shown.split(|line| *line == "...").enumerate() {
+        // The first part is at the beginning, another at any place behind the one before.
+        let last = if number == 0 { 0 } else { output.len() };
+        let equal = |start: usize| {
+            let rest = output.get(start..).unwrap_or_default();
+            part.iter().zip(rest).take_while(|(a, b)| a == b).count()
+        };
+        let best = (at..=last.max(at)).max_by_key(|start| (equal(*start), usize::MAX - start));
+        let best = best.unwrap_or(at);
+        if let Some(wrong) = part.get(equal(best)) {
+            return Some(wrong);
         }
-        let rest = output.get(at..).unwrap_or_default();
-        let place = rest.iter().position(|other| *other == line);
-        match place.filter(|place| *place == 0 || is_anywhere) {
-            Some(place) => at += place + 1,
-            None => return Some(line),
-        }
-        is_anywhere = false;
+        at = best + part.len();
     }
     None
 }
