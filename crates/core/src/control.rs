@@ -19,6 +19,11 @@ pub struct Quota {
     pub period_us: u64,
     /// Unused quota that may be saved for later, us, at most the quota.
     pub burst_us: u64,
+    /// Phase of the periods, us, less than 1000000: one begins this long after the clock's 0, and
+    /// the others whole periods before and after. `None`: it stays as it is, at first 0. (The
+    /// kernel has no such setting. It draws a phase for each group since 6.3. Before, the periods
+    /// of all groups begin at multiples of the period.)
+    pub phase_us: Option<u64>,
 }
 
 /// An action of an administrator.

@@ -122,6 +122,8 @@ pub struct GroupStats {
     pub nr_bursts: u64,
     /// Total of that excess, ns.
     pub burst_ns: u64,
+    /// Phase of its periods, ns: the time of a refill modulo the period. `None`: it has no limit.
+    pub period_phase_ns: Option<u64>,
 }
 
 /// A process scheduler: the behaviour of one kernel release.

@@ -4,7 +4,7 @@ use crate::assembly::Assembly;
 use crate::catch_panic::catch_panic;
 use crate::config::RunConfig;
 use crate::error::Error;
-use crate::select::{Choice, Needs};
+use crate::select::{self, Choice, Needs};
 use crate::session::{Course, Measures, Observers, Renaming, Session, WorkloadCourse};
 use crate::setup::{self, NewGroup};
 use schedlab_core::topology::CPUS_MAX;
@@ -213,7 +213,11 @@ impl Experiment {
             let hz = config.hz.unwrap_or(choice.release.hz_default);
             start_late(&mut kernel, config.seed.unwrap_or(1), hz);
         }
-        let groups: Vec<NewGroup<'_>> = self.groups.groups().iter().map(NewGroup::from).collect();
+        let mut plan = self.groups.clone();
+        if let Some(seed) = config.seed {
+            draw_phases(&mut plan, seed, select::draws_quota_phases(choice.release.kernel()));
+        }
+        let groups: Vec<NewGroup<'_>> = plan.groups().iter().map(NewGroup::from).collect();
         let mut assembly = Assembly::new(config, choice)?;
         assembly.groups = &groups;
         if let Some(seed) = config.seed {
@@ -226,9 +230,9 @@ impl Experiment {
         let timetable = self.timetable.for_scheduler(&known);
         let until_ns = self.until_ns();
         let course = WorkloadCourse {
-            drive: Drive::new(&timetable, &self.groups, &ids),
+            drive: Drive::new(&timetable, &plan, &ids),
             timetable,
-            groups: self.groups.clone(),
+            groups: plan.clone(),
             ids,
             is_limited: until_ns.is_some(),
             log_lines: self.log_lines,
@@ -271,11 +275,23 @@ fn start_late(vm: &mut Kernel, seed: u64, hz: u32) {
     vm.start_later(|| ((u128::from(random.next_u64()) * tick_ns) >> 64) as u64);
 }
 
+/// Draws the phases of the groups' quota periods from `seed`: of each group or, before 6.3, one for
+/// all. (The kernel's periods then begin at multiples of the period since boot, and a workload
+/// begins at any time.)
+fn draw_phases(groups: &mut GroupPlan, seed: u64, each: bool) {
+    /// Separates these draws from the others.
+    const STREAM: u64 = 0x7068_6173_6573;
+    /// Longest period, us. Phases are drawn below it and count modulo the period.
+    const PERIOD_MAX_US: u64 = 1_000_000;
+    let mut random = SplitMix64::new(seed ^ STREAM);
+    let first = random.below(PERIOD_MAX_US);
+    groups.draw_phases(|| if each { random.below(PERIOD_MAX_US) } else { first });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::run::Run;
-    use crate::select;
     use schedlab_core::Policy;
     use schedlab_machine::costs::CostModel;
 

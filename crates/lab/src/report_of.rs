@@ -386,6 +386,7 @@ fn throttle_figures(stats: &GroupStats) -> ThrottleFigures {
         throttled_ns: stats.throttled_ns,
         nr_bursts: stats.nr_bursts,
         burst_ns: stats.burst_ns,
+        period_phase_ns: stats.period_phase_ns,
     }
 }
 

@@ -130,10 +130,21 @@ pub fn choose_among(
 
 /// Whether kernels of this release have `NI_RANDOM` enabled.
 pub fn has_ni_random(kernel: &str) -> bool {
+    numbers(kernel) >= (6, 18, 15)
+}
+
+/// Whether kernels of this release draw the phase of each group's quota periods. Before, the
+/// periods of all groups begin at multiples of the period.
+pub(crate) fn draws_quota_phases(kernel: &str) -> bool {
+    numbers(kernel) >= (6, 3, 0)
+}
+
+/// Returns the numbers of a release such as `6.18.15-arch1`.
+fn numbers(kernel: &str) -> (u32, u32, u32) {
     let end = kernel.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(kernel.len());
     let numbers: Vec<u32> = kernel[..end].split('.').map_while(|part| part.parse().ok()).collect();
     let at = |place: usize| numbers.get(place).copied().unwrap_or(0);
-    (at(0), at(1), at(2)) >= (6, 18, 15)
+    (at(0), at(1), at(2))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Kinds of settings, which precede a `:`. A tunable has none.
-pub const KINDS: [&str; 4] = ["nice", "shares", "weight", "quota"];
+pub const KINDS: [&str; 6] = ["nice", "shares", "weight", "quota", "burst", "quota_phase"];
 
 /// Name of the setting of ticks a second.
 const HZ: &str = "hz";
@@ -58,6 +58,20 @@ pub enum Setting {
         /// CPU time and period, µs. `None`: no limit.
         limit_us: Option<(u64, u64)>,
     },
+    /// `burst:/g=20ms`: `cpu.max.burst` of a group.
+    Burst {
+        /// Path of the group.
+        path: String,
+        /// Unused quota that may be saved, µs.
+        burst_us: u64,
+    },
+    /// `quota_phase:/g=12ms`: phase of a group's periods.
+    Phase {
+        /// Path of the group.
+        path: String,
+        /// Time from the beginning of the run to a beginning of a period, µs.
+        phase_us: u64,
+    },
     /// `hz=250`: ticks a second.
     Hz {
         /// 100 to 1000.
@@ -90,7 +104,7 @@ impl Setting {
             if let Some((kind, _)) = name.split_once(':') {
                 return Err(format!(
                     "\"{kind}:\" is not a kind of setting; the kinds are nice:KEY, shares:/GROUP, \
-                     weight:/GROUP and quota:/GROUP; a tunable has only its name"
+                     weight:/GROUP, quota:/GROUP, burst:/GROUP and quota_phase:/GROUP; a tunable has only its name"
                 ));
             }
             if KINDS.contains(&name) {
@@ -124,6 +138,14 @@ impl Setting {
         Ok(match kind {
             "shares" => Setting::Shares { path, shares: whole(2, 262_144, "cpu.shares")? },
             "weight" => Setting::Weight { path, weight: whole(1, 10_000, "cpu.weight")? },
+            "burst" => Setting::Burst { path, burst_us: us(name, value, "20ms")? },
+            "quota_phase" => {
+                let phase_us = us(name, value, "12ms")?;
+                if phase_us >= 1_000_000 {
+                    return Err(format!("{name}={value}: a phase is less than 1s"));
+                }
+                Setting::Phase { path, phase_us }
+            }
             _ => Setting::Quota { path, limit_us: quota(name, value)? },
         })
     }
@@ -136,6 +158,8 @@ impl Setting {
             Setting::Shares { path, .. } => format!("shares:{path}"),
             Setting::Weight { path, .. } => format!("weight:{path}"),
             Setting::Quota { path, .. } => format!("quota:{path}"),
+            Setting::Burst { path, .. } => format!("burst:{path}"),
+            Setting::Phase { path, .. } => format!("quota_phase:{path}"),
             Setting::Hz { .. } => HZ.into(),
             Setting::Kernel { .. } => KERNEL.into(),
         }
@@ -151,6 +175,7 @@ impl Setting {
             Setting::Shares { shares: value, .. } | Setting::Weight { weight: value, .. } => {
                 value.to_string()
             }
+            Setting::Burst { burst_us: us, .. } | Setting::Phase { phase_us: us, .. } => time(*us),
             Setting::Quota { limit_us: None, .. } => "max".into(),
             Setting::Quota { limit_us: Some((quota_us, period_us)), .. } => {
                 format!("{}/{}", time(*quota_us), time(*period_us))
@@ -176,6 +201,8 @@ impl Setting {
             | Setting::Kernel { .. } => return None,
             Setting::Shares { path, shares } => (path, format!("{path}:cpu.shares={shares}")),
             Setting::Weight { path, weight } => (path, format!("{path}:cpu.weight={weight}")),
+            Setting::Burst { path, burst_us } => (path, format!("{path}:cpu.max.burst={burst_us}")),
+            Setting::Phase { path, phase_us } => (path, format!("{path}:quota_phase={phase_us}")),
             Setting::Quota { path, limit_us: None } => (path, format!("{path}:cpu.max=max")),
             Setting::Quota { path, limit_us: Some((quota_us, period_us)) } => {
                 (path, format!("{path}:cpu.max={quota_us} {period_us}"))
@@ -378,22 +405,31 @@ fn quota(name: &str, text: &str) -> Result<Option<(u64, u64)>, String> {
              periods are 1ms to 1s), or max"
         )
     };
-    let us = |text: &str| {
-        let ns = match with_unit(text.trim()) {
-            Some((number, ns)) => exact(number, ns)?,
-            None => exact(text.trim(), 1_000)?,
-        };
-        (ns % 1_000 == 0).then(|| u64::try_from(ns / 1_000).ok())?
-    };
     let (quota, period) = match text.split_once('/') {
-        Some((quota, period)) => (us(quota), us(period)),
-        None => (us(text), Some(PERIOD_US)),
+        Some((quota, period)) => (whole_us(quota), whole_us(period)),
+        None => (whole_us(text), Some(PERIOD_US)),
     };
     let (Some(quota_us), Some(period_us)) = (quota, period) else { return Err(wrong()) };
     if !(1_000..1 << 44).contains(&quota_us) || !(1_000..=1_000_000).contains(&period_us) {
         return Err(wrong());
     }
     Ok(Some((quota_us, period_us)))
+}
+
+/// Parses a time for the setting `name`; `example` is a right one.
+fn us(name: &str, text: &str, example: &str) -> Result<u64, String> {
+    whole_us(text)
+        .filter(|us| *us < 1 << 44)
+        .ok_or_else(|| format!("{name}={text}: it is a time, as {example} (plain numbers are us)"))
+}
+
+/// Parses a time as a whole number of µs.
+fn whole_us(text: &str) -> Option<u64> {
+    let ns = match with_unit(text.trim()) {
+        Some((number, ns)) => exact(number, ns)?,
+        None => exact(text.trim(), 1_000)?,
+    };
+    (ns % 1_000 == 0).then(|| u64::try_from(ns / 1_000).ok())?
 }
 
 /// Formats a time in µs for people: `20ms`, `1500us`.

@@ -173,6 +173,7 @@ fn any_action(random: &mut SplitMix64, cpus: u32, tasks: u32) -> Action {
                 quota_us: (random.below(4) > 0).then(|| 1_000 + random.below(30_000)),
                 period_us: 5_000 + random.below(60_000),
                 burst_us: 0,
+                phase_us: None,
             },
         },
     }
@@ -216,7 +217,8 @@ fn whatever_is_done_to_groups_and_cpus_nobody_is_lost() {
             }
             for group in (1..=3).map(GroupId) {
                 machine.act(&Action::ThawGroup(group)).unwrap();
-                let quota = Quota { quota_us: None, period_us: 100_000, burst_us: 0 };
+                let quota =
+                    Quota { quota_us: None, period_us: 100_000, burst_us: 0, phase_us: None };
                 let _ = machine.act(&Action::SetQuota { group, quota });
             }
             for cpu in 0..cpus {

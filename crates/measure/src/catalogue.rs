@@ -1517,6 +1517,16 @@ pub const ALL: &[Metric] = &[
         "burst_usec of cpu.stat.",
     )
     .json("groups[].throttling.burst_ns"),
+    metric(
+        Group,
+        "group_period_phase",
+        "phase of the periods",
+        Ns,
+        Neither,
+        "time of a refill modulo the period, where it has a limit",
+        "",
+    )
+    .json("groups[].throttling.period_phase_ns"),
     metric(Task, "task_start", "start", Ns, Neither, "time of its birth", "")
         .json("tasks[].start_ns"),
     metric(

@@ -109,6 +109,8 @@ fn group_metrics(group: &GroupFigures) -> Vec<(&'static str, String, &'static st
             ("group_nr_bursts", it.nr_bursts.to_string(), "count"),
             ("group_burst", it.burst_ns.to_string(), "ns"),
         ]);
+        let phase = it.period_phase_ns.map(|ns| ("group_period_phase", ns.to_string(), "ns"));
+        metrics.extend(phase);
     }
     metrics
 }

@@ -426,6 +426,7 @@ fn of_group(run: &RunReport, id: &str, path: &str) -> Result<f64, MeasureError> 
         "group_throttled" => throttling()?.throttled_ns as f64,
         "group_nr_bursts" => throttling()?.nr_bursts as f64,
         "group_burst" => throttling()?.burst_ns as f64,
+        "group_period_phase" => throttling()?.period_phase_ns.ok_or(MeasureError::NoValue)? as f64,
         _ => return Err(MeasureError::NoValue),
     })
 }

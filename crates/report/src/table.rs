@@ -253,6 +253,12 @@ fn legend(report: &Report, winners: &[Vec<bool>], style: Style) -> String {
         if report.workload.late_starts {
             sentence.push_str(", and tasks begin up to a tick later");
         }
+        let limits = |group: &GroupFigures| {
+            group.throttling.as_ref().is_some_and(|it| it.period_phase_ns.is_some())
+        };
+        if run.groups.iter().any(limits) {
+            sentence.push_str(", and the phase of a limit's periods");
+        }
         sentence.push('.');
         let words: Vec<String> = sentence.split(' ').map(String::from).collect();
         filled(&mut text, &words, style);
@@ -345,15 +351,20 @@ pub fn groups(report: &Report, style: Style) -> String {
             rows.push(found.iter().map(text).collect());
         };
         add(shortened(&group.path, GROUP_WIDTH, style), &|group| group.machine_share.map(percent));
-        let throttled =
-            |group: &GroupFigures| group.throttling.as_ref().is_some_and(|it| it.nr_throttled > 0);
-        if found.iter().flatten().any(throttled) {
+        let limited = |group: &GroupFigures| {
+            let of = group.throttling.as_ref();
+            of.is_some_and(|it| it.nr_throttled > 0 || it.period_phase_ns.is_some())
+        };
+        if found.iter().flatten().any(limited) {
             add("  throttled, of periods".into(), &|group| {
                 let it = group.throttling.as_ref()?;
                 Some(format!("{} of {}", count(it.nr_throttled), count(it.nr_periods)))
             });
             add("  throttled, all CPUs".into(), &|group| {
                 Some(duration(group.throttling.as_ref()?.throttled_ns, style.unicode))
+            });
+            add("  phase of the periods".into(), &|group| {
+                Some(duration(group.throttling.as_ref()?.period_phase_ns?, style.unicode))
             });
         }
     }

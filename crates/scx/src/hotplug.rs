@@ -34,7 +34,7 @@ impl Act<'_> {
 
     /// Changes a group's limit. The policy has to enforce it.
     pub(crate) fn set_bandwidth(&mut self, group: u32, quota: Quota) {
-        let Quota { quota_us, period_us, burst_us } = quota;
+        let Quota { quota_us, period_us, burst_us, phase_us: _ } = quota;
         let args = [self.w.cgroup(group), period_us, quota_us.unwrap_or(u64::MAX), burst_us];
         self.call(Callback::CGROUP_SET_BANDWIDTH, Context::Sleepable, &args);
     }

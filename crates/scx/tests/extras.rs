@@ -98,7 +98,7 @@ fn iterators_walk_through_groups_and_tasks() {
 fn limits_of_groups_are_told() {
     let mut rig = Rig::new("extras", Topology::flat(1), &[], OnEnd::Stop);
     let group = rig.policy.group_new(&mut rig.platform, GroupId(0), 1024).expect("a group");
-    let quota = Quota { quota_us: Some(20_000), period_us: 50_000, burst_us: 0 };
+    let quota = Quota { quota_us: Some(20_000), period_us: 50_000, burst_us: 0, phase_us: None };
     rig.policy.group_set_quota(&mut rig.platform, group, quota).expect("the command is accepted");
     assert_eq!((rig.value("period"), rig.value("quota")), (50_000, 20_000));
 }

@@ -241,7 +241,12 @@ fn settings_of_a_group() -> impl Strategy<Value = (String, Group)> {
                 parent: None,
                 shares: SHARES_DEFAULT,
                 idle,
-                quota: Quota { quota_us: None, period_us: PERIOD_DEFAULT_US, burst_us: 0 },
+                quota: Quota {
+                    quota_us: None,
+                    period_us: PERIOD_DEFAULT_US,
+                    burst_us: 0,
+                    phase_us: None,
+                },
                 cpuset: CpuSet::All,
                 own_cpus: None,
                 frozen,

@@ -10,7 +10,7 @@ pub struct Collected {
     pub path: PathBuf,
     /// Whether the file itself was named, rather than a directory that contains it.
     pub named: bool,
-    /// What is known of the reason why it disagrees, if the [`DISAGREEMENTS`] of a directory that
+    /// Known reason of its disagreement, if the [`DISAGREEMENTS`] of a directory that
     /// contains it list it.
     pub disagrees: Option<String>,
 }
@@ -37,7 +37,7 @@ pub enum CollectError {
         path: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// What is wrong with the line, and what would be right.
+        /// Fault of the line, and its correction.
         problem: String,
     },
     /// The directory contains no golden schedule.
@@ -100,8 +100,8 @@ fn walk(
     mark_disagreements(directory, &mut found[before..])
 }
 
-/// Marks those of `found`, the golden schedules below `directory`, that the directory's list of
-/// disagreements contains.
+/// Marks each golden schedule in `found` that the list of disagreements of `directory`, the
+/// directory above them, contains.
 fn mark_disagreements(directory: &Path, found: &mut [Collected]) -> Result<(), CollectError> {
     let path = directory.join(DISAGREEMENTS);
     let text = match std::fs::read_to_string(&path) {

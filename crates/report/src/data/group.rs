@@ -32,4 +32,7 @@ pub struct ThrottleFigures {
     pub nr_bursts: u64,
     /// Time used beyond the quota, ns (`burst_usec`).
     pub burst_ns: u64,
+    /// Phase of its periods, ns: the time of a refill modulo the period. `None`: it has no limit.
+    #[serde(default)]
+    pub period_phase_ns: Option<u64>,
 }

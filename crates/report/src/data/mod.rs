@@ -277,6 +277,7 @@ pub(crate) mod tests {
             usage_percpu_ns: vec![1, 0],
             machine_share: Some(0.005),
             throttling: Some(ThrottleFigures {
+                period_phase_ns: Some(12_000_000),
                 nr_periods: 1,
                 nr_throttled: 1,
                 throttled_ns: 1,

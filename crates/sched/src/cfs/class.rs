@@ -244,9 +244,15 @@ impl FairClass for Cfs {
     }
 
     fn attr_changed(&mut self, rqs: &Rqs, pid: Pid, _old: &SchedAttr) {
-        let attr = &rqs.settings[pid.index()].attr;
-        let load = self.load_of(pid, attr);
+        let mut attr = rqs.settings[pid.index()].attr;
         let e = self.entity_of(pid);
+        if attr.policy == Policy::Idle
+            && self.version.change_to_idle_keeps_weight
+            && !self.entities[e].is_idle_policy
+        {
+            attr.policy = Policy::Other;
+        }
+        let load = self.load_of(pid, &attr);
         let entity = &mut self.entities[e];
         entity.load = load;
         entity.is_idle_policy = attr.policy == Policy::Idle;

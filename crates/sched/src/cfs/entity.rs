@@ -45,7 +45,7 @@ pub struct Entity {
     pub depth: u16,
     /// Whether it is queued or running.
     pub on_rq: bool,
-    /// Whether it is a task of policy `SCHED_IDLE`.
+    /// Whether it counts as a task of policy `SCHED_IDLE`.
     pub is_idle_policy: bool,
     /// Averages of its behaviour. All zero for a group.
     pub averages: Averages,

@@ -138,6 +138,10 @@ pub struct Version {
     pub min_vruntime_on_charge_only: bool,
     /// Whether the weight of `SCHED_IDLE` is 2, with an inverse that is wrong by mistake.
     pub old_idle_weight: bool,
+    /// Whether a task that changes its policy to `SCHED_IDLE` keeps the weight of its nice value,
+    /// so that only a task that starts with that policy has the weight of it. (Derived from a
+    /// golden schedule of 2.6.24. The reason is unknown.)
+    pub change_to_idle_keeps_weight: bool,
     /// Whether there are task groups.
     pub groups: bool,
     /// Whether the weight of a group's entity follows the load of its queue at every enqueue and
@@ -198,6 +202,7 @@ impl Version {
         idle_policy_never_preempts: true,
         min_vruntime_on_charge_only: false,
         old_idle_weight: false,
+        change_to_idle_keeps_weight: false,
         groups: true,
         shares_follow_load: false,
         chooses_cpu_at_first_wakeup: false,
@@ -308,6 +313,7 @@ impl Version {
         resched_after_fork: true,
         balances_as_2_6_24: true,
         min_vruntime_on_charge_only: true,
+        change_to_idle_keeps_weight: true,
         groups: false,
         ..Version::V2_6_28
     };

@@ -86,6 +86,32 @@ fn sched_idle_weighs_2_and_from_2_6_29_on_3() {
 }
 
 #[test]
+fn in_2_6_24_a_change_to_sched_idle_keeps_the_weight() {
+    let idle = |nice| SchedAttr { policy: Policy::Idle, ..SchedAttr::nice(nice) };
+    for (version, weights) in
+        [(Version::V2_6_24, [655, 335, 2]), (Version::V2_6_28, [2; 3]), (Version::V2_6_32, [3; 3])]
+    {
+        let name = version.name;
+        let mut m = machine(version);
+        let task = m.nice(2, Life::Hog);
+        let weight_as = |m: &mut Machine, task, attr: SchedAttr| {
+            m.sched.set_attr(&mut m.platform, task, &attr, CPU);
+            m.sched.inspect().audit().unwrap();
+            let e = m.sched.fair.entity_of(m.sched.core.pid(task));
+            m.sched.fair.entities[e].load.weight
+        };
+        // Neither the change of policy nor a later change of nice value gives it the weight.
+        assert_eq!(weight_as(&mut m, task, idle(2)), weights[0], "{name}");
+        assert_eq!(weight_as(&mut m, task, idle(5)), weights[1], "{name}");
+        // A task that starts with the policy has it, and keeps it.
+        let attr = TaskAttr { sched: idle(0), ..TaskAttr::default() };
+        let task = m.start(attr, Life::Hog, Parent::External);
+        assert_eq!(weight_as(&mut m, task, idle(5)), weights[2], "{name}");
+        assert_eq!(weight_as(&mut m, task, SchedAttr::nice(0)), 1024, "{name}");
+    }
+}
+
+#[test]
 fn sched_idle_gets_three_in_a_thousand() {
     // 3 to 1024 from 2.6.29 on: 2.9 ms of 1000, in whole slices of at least a tick.
     let mut m = machine(Version::V2_6_32);

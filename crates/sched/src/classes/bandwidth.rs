@@ -632,6 +632,9 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         pool.quota_ns = quota.quota_us.map(|us| us * 1000);
         pool.period_ns = quota.period_us * 1000;
         pool.burst_ns = quota.burst_us * 1000;
+        if let Some(phase_us) = quota.phase_us.filter(|_| pool.period_ends.is_none()) {
+            pool.expires_ns = phase_us * 1000 % pool.period_ns;
+        }
         pool.refill(platform.now_ns(), version.burst);
         // Later releases leave a running timer alone.
         let keeps_timer = !version.starting_refills && pool.period_ends.is_some();
@@ -665,7 +668,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         if group.index() >= self.pools.len() {
             return Err(Errno::NotFound.because("no such group"));
         }
-        let Quota { quota_us, period_us, burst_us } = *quota;
+        let Quota { quota_us, period_us, burst_us, phase_us: _ } = *quota;
         if !PERIOD_US.contains(&period_us) {
             return Err(Errno::Invalid.because(alloc::format!(
                 "the period must be {} to {} us, not {period_us}",
@@ -738,6 +741,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             throttled_ns: pool.throttled_ns,
             nr_bursts: pool.nr_bursts,
             burst_ns: pool.burst_used_ns,
+            period_phase_ns: pool.quota_ns.map(|_| pool.expires_ns % pool.period_ns),
         }
     }
 
@@ -795,7 +799,7 @@ fn ratio(quota: u64, period: u64) -> u64 {
 impl<Q> Pool<Q> {
     /// Returns the end of a period that begins now. A timer continues where it stopped: at its next
     /// scheduled expiry, or whole periods after that. (In later releases the first expiry is at a
-    /// random fraction of a period. Here the fraction is 0.)
+    /// random fraction of a period. Here the fraction is the phase of [`Quota`].)
     fn next_end(&mut self, now_ns: u64) -> u64 {
         if self.expires_ns <= now_ns {
             let since = (now_ns - self.expires_ns) % self.period_ns;

@@ -35,6 +35,7 @@ impl Accounts {
             quota_us: Some(quota_ms * 1000),
             period_us: 100_000,
             burst_us: burst_ms * 1000,
+            phase_us: None,
         });
         accounts
     }
@@ -386,13 +387,13 @@ fn another_quota_voids_what_was_drawn() {
     let mut m = Accounts::v3_2(2);
     assert!(m.runs(0, 0) && m.runs(0, MS));
     m.at(50 * MS);
-    m.set(Quota { quota_us: Some(30_000), period_us: 80_000, burst_us: 0 });
+    m.set(Quota { quota_us: Some(30_000), period_us: 80_000, burst_us: 0, phase_us: None });
     // All of it is in the pool. The timer stays set for its old time.
     assert_eq!(m.due_ms(), [100.0]);
     assert_eq!(m.may_run_ms(1), 30);
     assert!(!m.runs(0, 0), "4 ms of the old quota are gone");
     // Without a limit every queue may run, and no timer is left.
-    m.set(Quota { quota_us: None, period_us: 80_000, burst_us: 0 });
+    m.set(Quota { quota_us: None, period_us: 80_000, burst_us: 0, phase_us: None });
     assert_eq!(m.due_ms(), []);
     assert!(!m.all.is_used() && m.all.was_ever_used());
     assert!(m.runs(0, 1000 * MS));

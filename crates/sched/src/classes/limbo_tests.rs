@@ -28,7 +28,7 @@ impl Machine {
 
     fn write_limit(&mut self, group: GroupId, quota_ms: Option<u64>) {
         let quota_us = quota_ms.map(|ms| ms * 1000);
-        let quota = Quota { quota_us, period_us: 100_000, burst_us: 0 };
+        let quota = Quota { quota_us, period_us: 100_000, burst_us: 0, phase_us: None };
         self.sched.group_set_quota(&mut self.platform, group, quota).unwrap();
         self.sched.inspect().audit().unwrap();
     }

@@ -46,7 +46,7 @@ impl Machine {
         period_us: u64,
         burst_us: u64,
     ) -> Result<(), ControlError> {
-        let quota = Quota { quota_us, period_us, burst_us };
+        let quota = Quota { quota_us, period_us, burst_us, phase_us: None };
         self.sched.group_set_quota(&mut self.platform, group, quota)
     }
 

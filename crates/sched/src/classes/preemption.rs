@@ -2,7 +2,7 @@
 
 use schedlab_core::Tunable;
 
-/// Preemption model. The numbers are those of the hidden build setting `preempt`.
+/// Preemption model. The hidden build setting `preempt` has the same numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Preemption {
     /// `PREEMPT_NONE`: the kernel itself is never preempted.

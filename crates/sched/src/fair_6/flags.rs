@@ -80,7 +80,8 @@ pub enum Attach {
     /// No effect.
     No,
     /// No effect, and the queue does not publish its load to its group either: when the entity is
-    /// put back, and when its dequeue becomes a delayed one or a delayed entity is woken.
+    /// put back, when its dequeue becomes a delayed one or a delayed entity is woken, and in some
+    /// releases when all averages of a CPU are updated.
     Quiet,
     /// The averages of a new or moved entity are added.
     Attach,

@@ -341,6 +341,10 @@ impl<R: PickRule> Fair<R> {
         if !rqs.is_migration_thread(curr) {
             self.capacity.update_blocked(now_ns + self.clock_ns, cpu, rqs.thread(curr).class);
         }
+        let attach = match self.version.blocked_entities_are_quiet() {
+            true => Attach::Quiet,
+            false => Attach::No,
+        };
         for number in (1..self.groups.len()).rev() {
             let Some(q) = self.groups[number].cfs_rq_on(cpu) else {
                 continue;
@@ -361,7 +365,7 @@ impl<R: PickRule> Fair<R> {
             if let Some(e) = owner {
                 let avg = &self.info[e].avg;
                 if avg.load_avg != 0 || avg.util_avg != 0 || self.cfs_rqs[q].pending.is_marked {
-                    self.update_load_avg(now_ns, e, Attach::No);
+                    self.update_load_avg(now_ns, e, attach);
                 }
             }
         }

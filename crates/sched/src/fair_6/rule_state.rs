@@ -307,6 +307,14 @@ shared_questions! {
         false
     }
 
+    /// Whether the update of all averages of a CPU publishes a queue's load only if the queue's own
+    /// update changes it, not if the update of an entity on it, which came first, has changed it
+    /// already (up to 5.12; shown by 4.14).
+    #[inline]
+    fn blocked_entities_are_quiet(self) -> bool {
+        false
+    }
+
     /// Whether CPUs keep loads of several ages, of which balancing takes the smaller or larger one
     /// (`LB_BIAS`, `cpu_load`: up to 5.2).
     fn loads_of_several_ages(self) -> bool {

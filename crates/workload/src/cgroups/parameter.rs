@@ -91,6 +91,8 @@ pub(crate) static PARAMETERS: &[Parameter] = &[
     v1("cpu.cfs_quota_us", quota),
     v1("cpu.cfs_period_us", |name, value| Ok(Write::Period(within(name, value, QUOTA_MIN_US, PERIOD_MAX_US)? as u64))),
     v1("cpu.cfs_burst_us", burst),
+    // Not a file of the kernel, which draws it.
+    both("quota_phase", |name, value| Ok(Write::Phase(within(name, value, 0, PERIOD_MAX_US - 1)? as u64))),
     // CPUs.
     both("cpuset.cpus", |_, value| Ok(Write::Cpus(CpuList::parse(value)?))),
     v2("cpuset.cpus.partition", partition),

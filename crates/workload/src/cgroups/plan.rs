@@ -129,6 +129,15 @@ impl GroupPlan {
         &self.groups
     }
 
+    /// Sets the phases of the periods, in us, of all groups for which none was set, in the order of
+    /// their creation.
+    pub fn draw_phases(&mut self, mut draw: impl FnMut() -> u64) {
+        for group in &mut self.groups {
+            let drawn = draw();
+            group.quota.phase_us.get_or_insert(drawn);
+        }
+    }
+
     /// Returns the notes on settings without effect: first those that concern no group, then the
     /// groups' own.
     pub fn notes(&self) -> impl Iterator<Item = &Note> {
@@ -188,7 +197,12 @@ fn drafts<'a>(list: &PathList) -> Vec<Draft<'a>> {
             path: path.clone(),
             shares: SHARES_DEFAULT,
             idle: false,
-            quota: Quota { quota_us: None, period_us: PERIOD_DEFAULT_US, burst_us: 0 },
+            quota: Quota {
+                quota_us: None,
+                period_us: PERIOD_DEFAULT_US,
+                burst_us: 0,
+                phase_us: None,
+            },
             cpuset: CpuSet::All,
             own_cpus: None,
             frozen: false,
@@ -268,6 +282,7 @@ impl Group {
                 check_burst(self.quota.quota_us, *burst_us)?;
                 self.quota.burst_us = *burst_us;
             }
+            Write::Phase(phase_us) => self.quota.phase_us = Some(*phase_us),
             Write::Cpus(list) => self.own_cpus = (!list.is_empty()).then(|| list.to_set()),
             Write::Frozen(frozen) => self.own_frozen = *frozen,
             Write::Noted(_) | Write::Nothing => {}

@@ -32,6 +32,8 @@ pub(crate) enum Write {
     QuotaPercent(u64),
     /// Unused quota that may be carried over, us.
     Burst(u64),
+    /// Phase of the periods, us.
+    Phase(u64),
     /// CPUs; empty: the parent's.
     Cpus(CpuList),
     /// Whether the group is frozen.

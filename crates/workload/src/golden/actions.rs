@@ -210,6 +210,7 @@ pub(super) fn quota(group: Cursor<'_>) -> Result<Option<Quota>, Diagnostic> {
         quota_us: (quota_us >= 0).then_some(quota_us as u64),
         period_us: take_if(group, "period_us", us)?.map_or(100_000, |us| us as u64),
         burst_us: take_if(group, "burst_us", us)?.map_or(0, |us| us as u64),
+        phase_us: None,
     }))
 }
 

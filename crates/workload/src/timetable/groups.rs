@@ -70,6 +70,11 @@ impl Groups {
                 act(Action::SetIdle { group: id, idle: *idle })
                     .or_else(|_| act(Action::SetShares { group: id, shares: group.shares }))?;
             }
+            Write::Phase(_) if row.group.quota.quota_us.is_some() => {
+                let what =
+                    "EINVAL: the phase of running periods cannot be set: set it before the limit";
+                return Err(ActionError::Control(Errno::Invalid.because(what).into()));
+            }
             Write::Quota { .. } | Write::QuotaPercent(_) | Write::Period(_) | Write::Burst(_) => {
                 act(Action::SetQuota { group: id, quota: group.quota })?;
             }
@@ -78,7 +83,7 @@ impl Groups {
             }
             Write::Frozen(true) => act(Action::FreezeGroup(id))?,
             Write::Frozen(false) => act(Action::ThawGroup(id))?,
-            Write::Idle(_) | Write::Noted(_) | Write::Nothing => {}
+            Write::Idle(_) | Write::Phase(_) | Write::Noted(_) | Write::Nothing => {}
         }
         (row.group, row.percent) = (group, percent);
         Ok(())

@@ -313,7 +313,12 @@ impl Cfs310 {
         }
     }
 
-    /// `migrate_task_rq_fair`: the sleeping `e` wakes on another CPU.
+    /// `migrate_task_rq_fair`: `e`, which is not queued, moves to another CPU. If it sleeps, its
+    /// load leaves the old queue at that queue's next update.
+    ///
+    /// The same happens to a task that balancing moves if it has woken in the decay period in which
+    /// it fell asleep, because such a wakeup leaves `decay_count` as it was. The old queue then
+    /// subtracts the task's load twice: from the load of queued tasks and from that of sleepers.
     pub(super) fn takes_load_along(&mut self, e: EntityId) {
         if self.avgs[e.index()].decay_count != 0 {
             let periods = self.synchronize_decay(e);
@@ -335,8 +340,9 @@ impl Cfs310 {
         platform.work.moves += 1;
         rqs.update_rq_clock(platform, rqs.cpu_of(pid));
         self.dequeue(rqs, platform, pid, Dequeue::Migrate);
-        rqs.set_cpu(platform, pid, to);
         let e = self.base.entity_of(pid);
+        self.takes_load_along(e);
+        rqs.set_cpu(platform, pid, to);
         let group = self.base.group_of(e);
         self.set_task_rq(e, group, to);
     }

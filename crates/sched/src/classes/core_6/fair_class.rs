@@ -241,8 +241,8 @@ pub trait FairClass6 {
         false
     }
 
-    /// Whether a change of affinity takes a queued task off its queue and puts it back, and begins a
-    /// new turn of a running one (after 3.10).
+    /// Whether a change of affinity takes a queued task off its queue and puts it back, and begins
+    /// a new turn of a running one (after 3.10).
     fn affinity_requeues(&self) -> bool {
         true
     }

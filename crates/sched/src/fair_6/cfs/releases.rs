@@ -97,8 +97,7 @@ pub const V4_18: Release = Release {
 pub const V4_14: Release = Release {
     version: "4.14",
     also: &["4.14.177"],
-    summary: "load sums that carry weights, no estimated utilisation; two golden schedules with \
-        groups differ",
+    summary: "load sums that carry weights, no estimated utilisation",
     golden: &[("cfs", "4.14.177")],
     build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V4_14, config))),
     ..V5_4
@@ -431,6 +430,11 @@ impl FairVersion for Version {
     #[inline]
     fn movers_leave_like_sleepers(self) -> bool {
         self <= Version::V4_14
+    }
+
+    #[inline]
+    fn blocked_entities_are_quiet(self) -> bool {
+        self <= Version::Rhel8_5
     }
 
     fn loads_of_several_ages(self) -> bool {

@@ -75,7 +75,7 @@ type Machine = testing::Bench<Eevdf>;
 fn held_back(version: Version) -> (Machine, GroupId, TaskId) {
     let mut m = Machine::new(Eevdf::new(version, &BuildConfig::flat(2, 1000)), 2, 1000);
     let group = m.sched.group_new(&mut m.platform, GroupId::ROOT, 1024).unwrap();
-    let quota = Quota { quota_us: Some(10_000), period_us: 100_000, burst_us: 0 };
+    let quota = Quota { quota_us: Some(10_000), period_us: 100_000, burst_us: 0, phase_us: None };
     m.sched.group_set_quota(&mut m.platform, group, quota).unwrap();
     let attr = TaskAttr { group, allowed: CpuSet::only(CPU), ..TaskAttr::default() };
     // (At time 0 averages do not show whether they were ever updated.)
