@@ -102,8 +102,8 @@ impl RunConfig {
         catch_panic(tunables).unwrap_or_default()
     }
 
-    /// Like [`tunables_of`](RunConfig::tunables_of), with the switches of single differences between
-    /// releases ([`RULE_PREFIX`]), which no kernel has.
+    /// Like [`tunables_of`](RunConfig::tunables_of), with the switches of single differences
+    /// between releases ([`RULE_PREFIX`]), which no kernel has.
     pub fn settings_of(&self, choice: &Choice) -> Vec<Tunable> {
         let switch = |difference: Difference| Tunable {
             name: format!("{RULE_PREFIX}{}", difference.name).into(),

@@ -83,7 +83,7 @@ fn explanation(args: &BisectArgs, point: &Point, at_ns: u64) -> Option<String> {
     option("cpus", args.cpus.map(|cpus| cpus.to_string()));
     option("machine", args.machine.clone());
     option("duration", args.duration.map(|ns| format!("{ns}ns")));
-    // Of the tunables, the plan has those of this point.
+    // The plan has only the tunables that this point has.
     plan.set.iter().for_each(|(name, value)| option("set", Some(format!("{name}={value}"))));
     args.groups.iter().for_each(|file| option("groups", path(file)));
     args.group.iter().for_each(|group| option("group", Some(group.clone())));

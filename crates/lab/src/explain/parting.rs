@@ -49,7 +49,7 @@ pub struct TimedStep {
     pub rule: Rule,
 }
 
-/// What one of the two runs does where they part.
+/// The part of one of the two runs in their parting.
 #[derive(Clone, Debug)]
 pub struct PartingSide {
     /// The step that the other run does not make at this time. `None`: this run makes none.
@@ -171,11 +171,14 @@ pub fn parting(a: Side<'_>, b: Side<'_>) -> Result<Option<Parting>, Error> {
     let firsts = [one.get(same), other.get(same)].into_iter().flatten();
     let Some(first) = firsts.min_by_key(|it| (it.at_ns, it.step)) else { return Ok(None) };
     let (at_ns, cpu) = (first.at_ns, first.step.cpu());
-    // The names are those of the whole run: the next step can be of a task that does not exist yet.
+    // All names of the run are needed: the next step can be of a task that does not exist yet.
     let side = |side: Side<'_>, steps: &[TimedStep], names| -> Result<PartingSide, Error> {
         let mut accounts = Accounts { at_ns, cpu, found: vec![] };
         observe(side, Some(at_ns), &mut accounts)?;
-        let of_cpu = |timed: &&TimedStep| matches!(timed.step, Step::Runs { cpu: other, .. } if other == cpu);
+        let of_cpu = |timed: &&TimedStep| match timed.step {
+            Step::Runs { cpu: other, .. } => other == cpu,
+            Step::Placed { .. } => false,
+        };
         let before = steps[..same].iter().rev().find(of_cpu).and_then(|timed| match timed.step {
             Step::Runs { task: Some(task), .. } => Some((task, timed.at_ns)),
             _ => None,

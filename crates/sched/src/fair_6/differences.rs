@@ -29,8 +29,8 @@ pub trait Switchable: Copy {
     /// Questions of this family alone that can be switched, as bits.
     const OWN: u64;
 
-    /// Returns all questions, in the order of their bits: those of all fair classes, and those of
-    /// this family alone.
+    /// Returns all questions, in the order of their bits: first the questions of all fair classes,
+    /// then the questions of this family alone.
     fn questions() -> [&'static [QuestionDoc]; 2];
 
     /// Returns this release's answers to them, as bits.

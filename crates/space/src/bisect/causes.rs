@@ -5,7 +5,7 @@
 //! makes the step has the change in the first run, and takes it away in the second.
 
 use super::measure::{self, Reading};
-use super::walk::Point;
+use super::point::Point;
 use crate::metric::RunMetric;
 use schedlab_core::{Difference, RULE_PREFIX, Tunable};
 use schedlab_lab::explain::Side;
@@ -48,7 +48,7 @@ pub struct Causes {
     pub values: (f64, f64),
 }
 
-/// What the differences show.
+/// Conclusion from the figures with single differences.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Verdict<'a> {
     /// One difference makes the change: alone it has at least half of it, and the second point has

@@ -1,6 +1,6 @@
 //! Settings of all points: [`CommonSettings`].
 
-use super::walk::{Point, Way, prepare};
+use super::point::{Point, Way, prepare};
 use schedlab_lab::plan::{Plan, SetValues};
 use schedlab_lab::select::{Choice, Chosen};
 use schedlab_lab::settings::{Axis, Setting};

@@ -1,6 +1,6 @@
 //! The figure of a point: [`Reading`].
 
-use super::walk::Point;
+use super::point::Point;
 use crate::metric::RunMetric;
 use schedlab_lab::Error;
 use schedlab_lab::explain::Side;
@@ -57,7 +57,7 @@ impl Point {
 /// Runs a load with each of its seeds under `scheduler`, and takes the figure.
 pub(super) fn read((prepared, _): Side<'_>, scheduler: &Contender, metric: &RunMetric) -> Reading {
     let mut values = vec![];
-    // Those of a benchmark, too, which count elsewhere as part of its sweep.
+    // Repetitions of a benchmark count elsewhere as part of its sweep.
     for repetition in 0..prepared.plan().repeat.max(1) {
         let run = match prepared.repetition(scheduler, repetition).and_then(Session::finish) {
             Ok(run) => run,

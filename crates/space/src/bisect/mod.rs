@@ -1,19 +1,20 @@
 //! A history one can run: which release, or which setting, changed a workload's figure.
 //!
 //! The points of a [`Walk`] are the releases between two, in the order of their kernels, or the
-//! settings that differ, switched one by one. Every point is run: changes can go to and fro, so
+//! settings that differ, switched one by one. Every point is run: changes can be reversed, so
 //! that halving the interval, as the name has it in the field, could miss all of them. Each step
 //! from one point to the next whose figure changed enough is examined: [`Causes`] switch the named
 //! differences between the two releases one by one, and
 //! [`parting`](schedlab_lab::explain::parting()) finds the first decision in which the two
 //! schedules part.
 //!
-//! * `walk`: the points; `common`: settings of all of them; `measure`: runs of a point; `causes`:
-//!   which difference made a step.
+//! * `point`: a release with settings; `walk`: the points between two; `common`: settings of all of
+//!   them; `measure`: runs of a point; `causes`: which difference made a step.
 
 mod causes;
 mod common;
 mod measure;
+mod point;
 mod walk;
 
 #[cfg(test)]
@@ -21,7 +22,8 @@ mod tests;
 
 pub use causes::{Cause, Causes, Verdict};
 pub use measure::Reading;
-pub use walk::{Point, Walk, Way};
+pub use point::{Point, Way};
+pub use walk::Walk;
 
 use crate::metric::RunMetric;
 use schedlab_lab::explain::{self, Parting};

@@ -86,7 +86,7 @@ fn schedulers_without_releases_in_between_make_one_step() {
     let causes = causes::find(from, to, (1.0, 2.0), &metric, one(), || ());
     let names: Vec<&str> = causes.all.iter().map(|cause| cause.name.as_str()).collect();
     assert!(names.contains(&"sched_bore"), "{names:?}");
-    // Nothing of a scheduler of another kind is comparable.
+    // A scheduler of another kind shares no rules or settings.
     let walk = Walk::between(&plan(FORKS), "bfs", "eevdf").unwrap();
     let [from, to] = [&walk.points[0], &walk.points[1]];
     assert!(causes::find(from, to, (1.0, 2.0), &metric, one(), || ()).all.is_empty());

@@ -17,8 +17,8 @@ const SHOWN_PART: f64 = 0.005;
 /// Largest distance from the whole change at which differences together make all of it.
 const ALL: f64 = 0.1;
 
-/// Formats all that was found. `explained` returns the command that explains a moment of a point, if
-/// there is one.
+/// Formats all that was found. `explained` returns the command that explains a moment of a point,
+/// if there is one.
 pub fn text(
     name: &str,
     explained: &dyn Fn(&Point, u64) -> Option<String>,

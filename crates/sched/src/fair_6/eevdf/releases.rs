@@ -307,8 +307,8 @@ impl Version {
 }
 
 /// Questions of all fair classes that can be switched. The others whose answers changed depend on
-/// how the scheduler was built (fair servers, the tree of all tasks), or others rely on them: timers
-/// compute with the weights that the release stores.
+/// how the scheduler was built (fair servers, the tree of all tasks), or others rely on them:
+/// timers compute with the weights that the release stores.
 const SHARED: &[SharedQuestion] = &[
     SharedQuestion::custom_slices,
     SharedQuestion::throttles_tasks,
