@@ -6,7 +6,8 @@
 //!    exits ...). If it stops being runnable, it stays its CPU's current task until step 5.
 //! 2. Timers of the scheduler that are due before wakeups. Then tasks that start or whose sleep is
 //!    over, in the order in which they are written.
-//! 3. Timers of the scheduler that are due before ticks.
+//! 3. Timers of the scheduler that are due before ticks. (Timers of one phase fire in the order in
+//!    which they were armed.)
 //! 4. Ticks, by CPU, each with the balancing that it raises.
 //! 5. Reschedules: the CPUs that were asked to reschedule, in ascending order, round after round
 //!    until none is left.
@@ -69,6 +70,8 @@ pub struct Machine<S, W, O> {
     sleepers: IndexedHeap,
     /// Timers of the scheduler: those due before wakeups, and those due before ticks.
     timers: [IndexedHeap; 2],
+    /// Number of times that a timer was armed: the rank of the next one.
+    timers_armed: u32,
     /// Timers that were already due when they were armed.
     overdue: VecDeque<TimerKey>,
     ticks: Ticks,
@@ -144,6 +147,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             completions: SlotQueue::new(cpus),
             sleepers,
             timers: [IndexedHeap::new(), IndexedHeap::new()],
+            timers_armed: 0,
             overdue: VecDeque::new(),
             ticks,
             order: config.order,

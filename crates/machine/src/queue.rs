@@ -68,11 +68,11 @@ impl SlotQueue {
 }
 
 /// Times of any number of ids, with direct access to the earliest: a four-way heap that knows the
-/// position of each id. Among equal times the lowest id is first.
+/// position of each id. Among equal times the lowest rank is first, then the lowest id.
 ///
-/// A time and its id share one 128-bit number. One comparison therefore orders both, and the least
-/// of four children is found without a branch that could be mispredicted. Such branches would
-/// dominate the time of a heap.
+/// A time, its rank and its id share one 128-bit number. One comparison therefore orders all three,
+/// and the least of four children is found without a branch that could be mispredicted. Such
+/// branches would dominate the time of a heap.
 #[derive(Clone, Debug, Default)]
 pub struct IndexedHeap {
     heap: Vec<Entry>,
@@ -80,15 +80,15 @@ pub struct IndexedHeap {
     places: Vec<u32>,
 }
 
-/// Time in the upper 64 bits, id in the lower 64.
+/// Time in the upper 64 bits, rank in the next 32, id in the lowest 32.
 type Entry = u128;
 
 const ABSENT: u32 = u32::MAX;
 const WAYS: usize = 4;
 
 #[inline]
-const fn entry(time_ns: u64, id: u32) -> Entry {
-    (time_ns as u128) << 64 | id as u128
+const fn entry(time_ns: u64, rank: u32, id: u32) -> Entry {
+    (time_ns as u128) << 64 | (rank as u128) << 32 | id as u128
 }
 
 #[inline]
@@ -141,10 +141,15 @@ impl IndexedHeap {
         }
     }
 
-    /// Sets the time of `id`, replacing any previous time.
+    /// Sets the time of `id`, replacing any previous time. Its rank is 0.
     pub fn set(&mut self, id: u32, time_ns: u64) {
+        self.set_with_rank(id, time_ns, 0);
+    }
+
+    /// Sets the time of `id`, and its rank among the entries of that time.
+    pub fn set_with_rank(&mut self, id: u32, time_ns: u64, rank: u32) {
         self.reserve(id as usize + 1);
-        let new = entry(time_ns, id);
+        let new = entry(time_ns, rank, id);
         match self.places[id as usize] {
             ABSENT => {
                 self.heap.push(new);
@@ -165,7 +170,7 @@ impl IndexedHeap {
         }
     }
 
-    /// Removes and returns the earliest entry, with the lowest id among equal times.
+    /// Removes and returns the earliest entry: its time and id.
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, u32)> {
         let first = *self.heap.first()?;
@@ -240,27 +245,27 @@ mod tests {
     fn a_heap_agrees_with_a_sorted_map_under_random_use() {
         let mut random = SplitMix64::new(1);
         let mut heap = IndexedHeap::new();
-        let mut model: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut model: BTreeMap<u32, (u64, u32)> = BTreeMap::new();
         for _ in 0..20_000 {
             let id = random.below(200) as u32;
             match random.below(4) {
                 0 => assert_eq!(heap.remove(id), model.remove(&id).is_some()),
                 1 => {
                     let first = model.iter().map(|(&id, &time)| (time, id)).min();
-                    assert_eq!(heap.pop(), first);
+                    assert_eq!(heap.pop(), first.map(|((time, _), id)| (time, id)));
                     if let Some((_, id)) = first {
                         model.remove(&id);
                     }
                 }
                 _ => {
-                    let time = random.below(1000);
-                    heap.set(id, time);
-                    model.insert(id, time);
+                    let (time, rank) = (random.below(1000), random.below(3) as u32);
+                    heap.set_with_rank(id, time, rank);
+                    model.insert(id, (time, rank));
                 }
             }
             assert_eq!(heap.len(), model.len());
-            assert_eq!(heap.get(id), model.get(&id).copied());
-            assert_eq!(heap.earliest(), model.values().copied().min().unwrap_or(NEVER));
+            assert_eq!(heap.get(id), model.get(&id).map(|&(time, _)| time));
+            assert_eq!(heap.earliest(), model.values().min().map_or(NEVER, |&(time, _)| time));
         }
     }
 

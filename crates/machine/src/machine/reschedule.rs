@@ -137,7 +137,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                 if at_ns <= self.now_ns {
                     self.overdue.push_back(key);
                 } else {
-                    self.timers[phase as usize].set(key.0, at_ns);
+                    let rank = self.timers_armed;
+                    self.timers_armed = rank.wrapping_add(1);
+                    self.timers[phase as usize].set_with_rank(key.0, at_ns, rank);
                 }
             }
         }

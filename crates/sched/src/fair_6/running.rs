@@ -222,8 +222,10 @@ impl<R: PickRule> Fair<R> {
             R::entity_tick(self, rqs, platform, q, e);
             next = self.parent_of(e);
         }
-        if self.version.has_one_tree() {
-            R::renew_share(self, self.se_of(task));
+        let e = self.se_of(task);
+        // The share of a task that has just gone to sleep stays what it was when its lag was taken.
+        if self.version.has_one_tree() && self.se[e].on_rq {
+            R::renew_share(self, e);
         }
     }
 

@@ -243,13 +243,19 @@ impl Fair<EarliestDeadline> {
         let v = self.cfs_rqs[q].avg_vruntime(&self.se);
         let lag = self.entity_lag(q, e);
         let waiting = self.cfs_rqs[q].tree_curr() != Some(e);
-        let until = (!waiting && self.is_protected(e)).then(|| self.se[e].vprot());
+        let protected = !waiting && self.is_protected(e);
+        let until = self.se[e].vprot();
         if waiting {
             self.tree_remove(q, e);
         }
         let entity = &mut self.se[e];
         entity.vlag = lag;
-        entity.rescale_about(v, until, scale);
+        entity.rescale_about(v, protected.then_some(until), scale);
+        if !waiting && !protected && !entity.sched_delayed {
+            // The end of a protection that is over stays as it is, where up to 7.2 the lag
+            // overwrites it. So a task that the rescaling moves back far enough is protected again.
+            entity.set_vprot(until);
+        }
         entity.set_full_weight(share);
         if waiting {
             self.tree_insert(q, e);
