@@ -234,7 +234,7 @@ mod tests {
 
     /// A parent that forks, one that continues: on 6.18 the child preempts, on 6.19 it waits.
     const FORKS: &str = r#"{"tasks": {
-        "parent": {"loop": 1, "run0": 2500, "fork": "child", "run1": 1000},
+        "parent": {"loop": 1, "run0": 1000, "fork": "child", "run1": 1000},
         "child": {"instance": 0, "loop": 1, "run": 1000}
     }}"#;
 
@@ -248,7 +248,7 @@ mod tests {
         let [a, b] = ["eevdf@6.18", "eevdf@6.19"].map(prepared);
         let sides = [(&a, &a.schedulers()[0]), (&b, &b.schedulers()[0])];
         let parting = parting(sides[0], sides[1]).unwrap().expect("their schedules differ");
-        assert_eq!((parting.at_ns, parting.cpu), (2_500_000, CpuId(0)));
+        assert_eq!((parting.at_ns, parting.cpu), (1_000_000, CpuId(0)));
         let [old, new] = &parting.sides;
         let is_child =
             |timed: TimedStep| matches!(timed.step, Step::Runs { task: Some(TaskId(1)), .. });
