@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::bench_args::BenchArgs;
+use crate::bisect_args::BisectArgs;
 use crate::compare_args::CompareArgs;
 use crate::explain_args::ExplainArgs;
 use crate::given::GivenArgs;
@@ -45,6 +46,7 @@ Examples:
   schedlab sweep examples/sweep-desktop.toml       many runs, with anything varied
   schedlab tune examples/tune-desktop.toml         which settings are best for a load?
   schedlab explain examples/desktop.json -s cfs --at 0.5s       why did it do that?
+  schedlab bisect FILE --metric METRIC --from 6.6 --to 7.3      which release changed it?
   schedlab top examples/desktop.json -s o_1,eevdf  the run in virtual time, displayed as in top
   schedlab list                                    the available schedulers
   schedlab verify tests/golden                     do they match the kernels they come from?
@@ -72,6 +74,7 @@ pub enum Command {
     Sweep(Box<SweepArgs>),
     Tune(TuneArgs),
     Explain(Box<ExplainArgs>),
+    Bisect(Box<BisectArgs>),
     #[cfg(feature = "tui")]
     Top(Box<TopArgs>),
     Verify(VerifyArgs),

@@ -1,6 +1,7 @@
 //! Commands of the program, a module for each.
 
 pub mod bench;
+pub mod bisect;
 pub mod calibrate;
 pub mod compare;
 pub mod completions;

@@ -11,6 +11,7 @@
 mod args;
 mod bench_args;
 mod bench_options;
+mod bisect_args;
 mod commands;
 mod compare_args;
 mod escape;
@@ -144,6 +145,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         #[cfg(all(feature = "host", target_os = "linux"))]
         Command::Host(args) => commands::host::host(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
+        Command::Bisect(args) => commands::bisect::bisect(args, &mut output),
         #[cfg(feature = "tui")]
         Command::Top(args) => commands::top::top(args, &mut output),
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),

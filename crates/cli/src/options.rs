@@ -74,6 +74,13 @@ pub fn time(text: &str) -> Result<u64, String> {
     seconds(&(number * of_second).to_string()).map_err(|_| wrong())
 }
 
+/// Parses a percentage, with or without `%`.
+pub fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let number = number.filter(|percent| (0.0..=1e9).contains(percent));
+    number.ok_or_else(|| "it must be a percentage of at least 0, such as 5 or 2.5%".into())
+}
+
 /// Parses a time as ns: us, or a number with a unit.
 pub fn micros(text: &str) -> Result<u64, String> {
     let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
@@ -106,6 +113,17 @@ pub fn one_setting(text: &str) -> Result<(String, i64), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percentages_have_an_optional_sign() {
+        assert_eq!(
+            (percentage("5"), percentage("2.5%"), percentage("0")),
+            (Ok(5.0), Ok(2.5), Ok(0.0))
+        );
+        assert!(
+            percentage("-1").is_err() && percentage("x").is_err() && percentage("nan").is_err()
+        );
+    }
 
     #[test]
     fn times_have_units() {

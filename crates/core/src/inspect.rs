@@ -36,10 +36,33 @@ pub struct Load {
     pub nice_min: i32,
 }
 
+/// A difference between releases of a scheduler, as one of them has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// Its name, e.g. `first_request_is_half`.
+    pub name: &'static str,
+    /// The question that the releases answer differently: "Whether ...".
+    pub text: &'static str,
+    /// Whether it is in force.
+    pub is_on: bool,
+    /// Whether it can be switched, by the tunable [`RULE_PREFIX`] with its name, before the first
+    /// task and group.
+    pub can_switch: bool,
+}
+
+/// Beginning of the names of tunables that switch a [`Difference`]. They are in no kernel, and not
+/// among [`Inspect::tunables`].
+pub const RULE_PREFIX: &str = "rule.";
+
 /// Queries about a scheduler. Each has a default answer. `()` gives the defaults.
 pub trait Inspect {
     /// Returns all tunables with their current values.
     fn tunables(&self) -> Vec<Tunable> {
+        Vec::new()
+    }
+
+    /// Returns the differences from its other releases that have a name.
+    fn differences(&self) -> Vec<Difference> {
         Vec::new()
     }
 

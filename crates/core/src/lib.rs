@@ -47,7 +47,7 @@ pub use cpu_bits::CpuBits;
 pub use cpu_set::CpuSet;
 pub use errno::{Errno, Refused};
 pub use event::{Event, Observer, Request};
-pub use inspect::{Inspect, Load, Promises};
+pub use inspect::{Difference, Inspect, Load, Promises, RULE_PREFIX};
 pub use interface::{BlockReason, GroupStats, Parent, Scheduler, Waker};
 pub use platform::{Platform, TimerKey, TimerPhase};
 pub use reason::{Account, Candidate, Evidence, Question, Rule, RuleDoc, Who};

@@ -5,7 +5,7 @@ use crate::choice::{Choice, Chosen, Needs};
 use crate::error::Error;
 use crate::select::all;
 use crate::settings::{Axis, Setting};
-use schedlab_core::Tunable;
+use schedlab_core::{Difference, RULE_PREFIX, Tunable};
 use schedlab_workload::close_names;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -262,11 +262,16 @@ fn common_tunables(
 /// Reports that `choices`, with the tunables `known`, lack a tunable: suggests the nearest name
 /// that they have, and the releases that have the tunable.
 fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<Cow<'static, str>>]) -> String {
-    let names: BTreeSet<&str> = known.iter().flatten().map(Cow::as_ref).collect();
+    let is_rule = |name: &str| name.starts_with(RULE_PREFIX);
+    let all = known.iter().flatten().map(Cow::as_ref);
+    let names: BTreeSet<&str> = all.filter(|known| is_rule(known) == is_rule(name)).collect();
     let of = match choices {
         [one] => one.to_string(),
         _ => "any of the schedulers".into(),
     };
+    if is_rule(name) {
+        return unknown_rule(name, &of, choices, &names);
+    }
     let (has, others) = who_has(name);
     let close = close_names(name, names.iter().copied());
     let hint = if !has.is_empty() {
@@ -283,6 +288,25 @@ fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<Cow<'static, str
         format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", "))
     };
     format!("{name} is no tunable of {of}; {hint}")
+}
+
+/// Reports that `choices` cannot switch a difference between releases.
+fn unknown_rule(name: &str, of: &str, choices: &[Choice], names: &BTreeSet<&str>) -> String {
+    let rule = name.strip_prefix(RULE_PREFIX).unwrap_or(name);
+    let has = |choice: &Choice| {
+        let scheduler = choice.build(&choice.build_config(&Needs { cpus: 1, ..Needs::default() }));
+        let is_it = |difference: &Difference| difference.name == rule;
+        scheduler.is_ok_and(|scheduler| scheduler.inspect().differences().iter().any(is_it))
+    };
+    if choices.iter().any(has) {
+        return format!("{name} cannot be switched alone: {of} is built for it");
+    }
+    let hint = match close_names(name, names.iter().copied()).as_slice() {
+        [] if names.is_empty() => "its rules cannot be switched".into(),
+        [] => "`schedlab bisect` shows the rules that differ between two releases".into(),
+        close => format!("did you mean {}?", close.join(" or ")),
+    };
+    format!("{name} is no rule of {of}; {hint}")
 }
 
 /// Releases that have a tunable, as text, and whether there are several.

@@ -2,7 +2,7 @@
 
 use crate::catch_panic;
 use crate::select::{Choice, Needs};
-use schedlab_core::{BuildConfig, Tunable};
+use schedlab_core::{BuildConfig, Difference, RULE_PREFIX, Tunable};
 use schedlab_machine::costs::CostModel;
 use schedlab_machine::description::Description;
 use schedlab_workload::Start;
@@ -100,6 +100,29 @@ impl RunConfig {
             built.map_or(vec![], |scheduler| scheduler.inspect().tunables())
         };
         catch_panic(tunables).unwrap_or_default()
+    }
+
+    /// Like [`tunables_of`](RunConfig::tunables_of), with the switches of single differences
+    /// between releases ([`RULE_PREFIX`]), which no kernel has.
+    pub fn settings_of(&self, choice: &Choice) -> Vec<Tunable> {
+        let switch = |difference: Difference| Tunable {
+            name: format!("{RULE_PREFIX}{}", difference.name).into(),
+            value: i64::from(difference.is_on),
+            range: (0, 1),
+            help: difference.text,
+        };
+        let differences = self.differences_of(choice).into_iter();
+        let switches = differences.filter(|difference| difference.can_switch).map(switch);
+        self.tunables_of(choice).into_iter().chain(switches).collect()
+    }
+
+    /// Differences of `choice` from its other releases, as it has them.
+    pub fn differences_of(&self, choice: &Choice) -> Vec<Difference> {
+        let differences = || {
+            let built = choice.build(&self.build_config(choice));
+            built.map_or(vec![], |scheduler| scheduler.inspect().differences())
+        };
+        catch_panic(differences).unwrap_or_default()
     }
 
     /// Returns the name of the machine in reports.

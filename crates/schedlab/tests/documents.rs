@@ -11,6 +11,8 @@
 //! |---|---|
 //! | `<!-- file: NAME -->` | the block is a file, written before the document's commands are run |
 //! | `<!-- test: status N -->` | the commands end with status N |
+//! | `<!-- test: output -->` | the commands print what the block shows; a line `...` stands for any number of lines |
+//! | `<!-- test: output N -->` | the same, with status N |
 //! | `<!-- test: slow -->` | run only if `SCHEDLAB_DOCUMENTS=slow`: minutes without optimisation |
 //! | `<!-- test: skip REASON -->` | not run |
 //!
@@ -22,7 +24,7 @@
 #[path = "documents/blocks.rs"]
 mod blocks;
 
-use blocks::{Block, Kind, blocks};
+use blocks::{Block, Kind, blocks, first_wrong};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -109,15 +111,23 @@ fn run_document(root: &Path, document: &Path) -> (usize, Vec<String>) {
     let mut count = 0;
     let mut failures = Vec::new();
     for block in &blocks {
-        let status = match block.kind {
-            Kind::Commands { status, slow: false } => status,
-            Kind::Commands { status, slow: true } if slow => status,
+        let (status, is_checked) = match block.kind {
+            Kind::Commands { status, slow: false, output } => (status, output),
+            Kind::Commands { status, slow: true, output } if slow => (status, output),
             _ => continue,
         };
         for (line, command) in block.commands() {
             count += 1;
-            if let Err(what) = place.run(&command, status) {
-                failures.push(format!("{name}:{line}: {command}\n{what}"));
+            match place.run(&command, status) {
+                Err(what) => failures.push(format!("{name}:{line}: {command}\n{what}")),
+                Ok(output) if is_checked => {
+                    if let Some(wrong) = first_wrong(&block.shown(line), &output) {
+                        failures.push(format!(
+                            "{name}:{line}: {command}\ndoes not print: {wrong}\nbut:\n{output}"
+                        ));
+                    }
+                }
+                Ok(_) => {}
             }
         }
     }
@@ -157,8 +167,8 @@ impl Place {
         Place { top, work, path, target: root.join("target") }
     }
 
-    /// Runs one line, and returns an error if its status is not `wanted`.
-    fn run(&self, command: &str, wanted: i32) -> Result<(), String> {
+    /// Runs one line, and returns what it prints, or an error if its status is not `wanted`.
+    fn run(&self, command: &str, wanted: i32) -> Result<String, String> {
         let real = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new("sh")
             .args(["-c", command])
@@ -172,7 +182,9 @@ impl Place {
             .expect("a shell");
         let errors = String::from_utf8_lossy(&output.stderr);
         match output.status.code() {
-            Some(status) if status == wanted => Ok(()),
+            Some(status) if status == wanted => {
+                Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+            }
             Some(status) => Err(format!("status {status}, not {wanted}\n{errors}")),
             None => Err(format!("it was killed\n{errors}")),
         }
@@ -202,6 +214,22 @@ fn a_command_that_fails_is_found() {
     assert_eq!(count, 3);
     assert_eq!(failures.len(), 1, "{failures:?}");
     assert!(failures[0].starts_with("a.md:8: schedlab run none.json"), "{failures:?}");
+}
+
+/// Output that a block shows is compared with what its command prints.
+#[test]
+fn output_that_is_not_printed_is_found() {
+    let shown =
+        blocks("<!-- test: output -->\n```console\n$ a \\\n  b\none\n...\nfour\n$ c\n```\n");
+    let shown = shown.expect("good");
+    assert_eq!(shown[0].shown(3), ["one", "...", "four"]);
+    assert_eq!(shown[0].shown(8), [""; 0]);
+    let wrong = |output| first_wrong(&shown[0].shown(3), output);
+    assert_eq!(wrong("one\ntwo\nthree\nfour\nfive\n"), None);
+    assert_eq!(wrong("one\nfour\n"), None);
+    assert_eq!(wrong("zero\none\nfour\n"), Some("one"));
+    assert_eq!(wrong("one\ntwo\n"), Some("four"));
+    assert_eq!(first_wrong(&["one", "two"], "one\nthree\ntwo\n"), Some("two"));
 }
 
 /// Marks of blocks are checked without running them.

@@ -190,8 +190,8 @@ impl Space {
                 return vec![];
             }
             let tunables = match (prepared.experiment_of(one), prepared.sweep()) {
-                (Some(experiment), _) => experiment.tunables(&one.choice),
-                (None, Some(sweep)) => sweep.bench().config.tunables_of(&one.choice),
+                (Some(experiment), _) => experiment.config.settings_of(&one.choice),
+                (None, Some(sweep)) => sweep.bench().config.settings_of(&one.choice),
                 (None, None) => vec![],
             };
             tunables.iter().map(|tunable| tunable.name.clone()).collect()

@@ -11,6 +11,7 @@
 //!
 //! * `axis`: what varies, and over which values; `sample`: the points to run.
 //! * `metric`: the metrics reported for each run; `quantity`: the quantities in them.
+//! * [`bisect`]: the release, and the difference, that changed a figure.
 //! * `execute`: runs; `judged`: runs that end early once they are hopeless.
 //! * [`store`]: results in files; [`summary`]: means, best points and Pareto fronts.
 //!
@@ -43,6 +44,7 @@
 //! ```
 
 mod axis;
+pub mod bisect;
 mod cells;
 mod execute;
 mod form;
@@ -69,8 +71,7 @@ use execute::Stages;
 use sample::Points;
 use schedlab_lab::parallel;
 use schedlab_lab::plan::{Load, MachineSource, Plan, Source};
-use schedlab_measure::catalogue::{COMPARED, Scope};
-use schedlab_workload::close_names;
+use schedlab_measure::catalogue::COMPARED;
 use schedlab_workload::rt_app::Place;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -338,31 +339,9 @@ impl Space {
     fn check_metrics(&self, first: &[AxisValue]) -> Result<(), (Option<String>, String)> {
         let names = self.names(first);
         for (metric, written) in self.metrics.iter().zip(&self.form.metrics) {
-            let wrong = |message: String| Err((Some(written.clone()), message));
             let Some((keys, groups, _)) = &names else { continue };
-            if metric.has_figures() {
-                return wrong(format!("`{written}`: only a benchmark has figures"));
-            }
-            for (scope, name) in metric.subjects() {
-                let (known, thing): (&[String], _) = match scope {
-                    Scope::Key if name == "*" => continue,
-                    Scope::Key => (keys, "task"),
-                    Scope::Group if name == "/" => continue,
-                    Scope::Group => (groups, "group"),
-                    Scope::Cpu if name.parse::<u32>().is_err() => {
-                        return wrong(format!("`{written}`: {name} is not the number of a CPU"));
-                    }
-                    _ => continue,
-                };
-                if !known.iter().any(|other| other == name) {
-                    let close = close_names(name, known.iter().map(String::as_str));
-                    let hint = match close.as_slice() {
-                        [] if known.is_empty() => "there are none".into(),
-                        [] => format!("there are {}", known.join(", ")),
-                        close => format!("did you mean {}?", close.join(" or ")),
-                    };
-                    return wrong(format!("`{written}`: there is no {thing} \"{name}\"; {hint}"));
-                }
+            if let Some(message) = metric.missing(keys, groups) {
+                return Err((Some(written.clone()), format!("`{written}`: {message}")));
             }
         }
         Ok(())

@@ -6,6 +6,7 @@
 //! ```text
 //! wakeup_latency_p99                         a metric of the run, by its id
 //! key_wakeup_latency_p99(audio)              a metric of a key, a group or a CPU, in parentheses
+//! wakeup_latency_p99(audio)                  the same without the prefix
 //! p99 wakeup latency of audio                the same in words: a title, and `of`
 //! throughput of cc                           jobs of a key, a second
 //! figure(time)                               a figure that a benchmark found
@@ -87,8 +88,38 @@ impl RunMetric {
         })
     }
 
+    /// Returns the message about a task, a group or a figure that a workload with these keys and
+    /// groups does not have. `None`: it has all of them.
+    pub fn missing(&self, keys: &[String], groups: &[String]) -> Option<String> {
+        if self.has_figures() {
+            return Some("only a benchmark has figures".into());
+        }
+        for (scope, name) in self.subjects() {
+            let (known, thing): (&[String], _) = match scope {
+                Scope::Key if name == "*" => continue,
+                Scope::Key => (keys, "task"),
+                Scope::Group if name == "/" => continue,
+                Scope::Group => (groups, "group"),
+                Scope::Cpu if name.parse::<u32>().is_err() => {
+                    return Some(format!("{name} is not the number of a CPU"));
+                }
+                _ => continue,
+            };
+            if !known.iter().any(|other| other == name) {
+                let close = close_names(name, known.iter().map(String::as_str));
+                let hint = match close.as_slice() {
+                    [] if known.is_empty() => "there are none".into(),
+                    [] => format!("there are {}", known.join(", ")),
+                    close => format!("did you mean {}?", close.join(" or ")),
+                };
+                return Some(format!("there is no {thing} \"{name}\"; {hint}"));
+            }
+        }
+        None
+    }
+
     /// Returns the keys, groups and CPUs to which the metric refers.
-    pub(super) fn subjects(&self) -> Vec<(Scope, &str)> {
+    fn subjects(&self) -> Vec<(Scope, &str)> {
         let mut found: Vec<(Scope, &str)> = vec![];
         self.expression.for_each_name(&mut |quantity| match quantity {
             Quantity::Metric(named, arguments) => {
@@ -153,6 +184,7 @@ mod tests {
             assert_eq!(read(text).expression, id, "{text}");
         }
         assert_eq!(read("wakeup latency p99").expression, read("wakeup_latency_p99").expression);
+        assert_eq!(read("wakeup_latency_p99(audio)").expression, id);
         assert_eq!(read("throughput of cc").unit, "1/s");
         assert_eq!(read("throughput of cc").better, Better::Higher);
         assert_eq!(read("jobs of cc").expression, read("key_jobs(cc)").expression);

@@ -92,6 +92,13 @@ impl Vocabulary for Quantities {
         }
         let named = metric(&start, &name)?;
         let wanted = named.metric.scope.arguments();
+        // `wakeup_latency_p99(audio)` is the metric of a key, as with `of`.
+        if let ([], [of]) = (wanted, arguments.as_slice())
+            && !of.is_empty()
+            && let Ok(found) = in_words(&start, &[&name], Some(of))
+        {
+            return Ok(found);
+        }
         if wanted.len() != arguments.len() || arguments.iter().any(String::is_empty) {
             let wanted = wanted.join(", ");
             return Err(start.error(match wanted.is_empty() {

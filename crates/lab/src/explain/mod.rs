@@ -7,12 +7,14 @@
 //! * [`Moment`]: the state of a run at a given time, with the candidates of every CPU;
 //! * [`Wakeup`]: the CPU to which a wakeup went, and whether it preempted;
 //! * [`Wait`]: a long wait, and the tasks that had the CPU during it;
-//! * [`Margin`]: what a candidate lacked.
+//! * [`Margin`]: what a candidate lacked;
+//! * [`Parting`]: the first decision in which two runs part.
 
 mod effort;
 mod margin;
 mod moment;
 mod names;
+mod parting;
 mod subject;
 mod waits;
 mod watch;
@@ -21,5 +23,6 @@ pub use effort::Effort;
 pub use margin::{Margin, NiceThatWins, margins, nice_that_wins};
 pub use moment::{CpuMoment, Moment, moment};
 pub use names::Names;
+pub use parting::{Parting, PartingSide, Side, Step, TimedStep, parting};
 pub use waits::{LostPick, Wait, longest_waits};
 pub use watch::{Decision, TaskActivity, TaskMoment, Wakeup, WakeupFilter, wakeup};

@@ -189,7 +189,7 @@ impl Plan {
         };
         let (chosen, more_notes) = runnable(&mut variants, &chosen)?;
         notes.extend(more_notes);
-        let known = |choice: &Choice| variants.first().tunables(choice);
+        let known = |choice: &Choice| variants.first().config.settings_of(choice);
         let (mut columns, more_notes) = column_settings::columns(chosen, axes, known)?;
         notes.extend(more_notes);
         if axes.iter().any(|axis| axis.common().is_none()) {
@@ -212,7 +212,7 @@ impl Plan {
         }
         experiment.check_timetable(&choices)?;
         notes.extend(experiment.notes());
-        let known = |choice: &Choice| experiment.tunables(choice);
+        let known = |choice: &Choice| experiment.config.settings_of(choice);
         let (tunables, more_notes) =
             column_settings::tunables_for(&columns, known, &of_tunables(&common))?;
         notes.extend(more_notes);
@@ -257,7 +257,7 @@ impl Plan {
         let name = self.load.name();
         let refuses = |one: &Chosen| sweep.refuses(&one.choice);
         let (contenders, mut notes) = column_settings::runnable_schedulers(chosen, name, refuses)?;
-        let known = |choice: &Choice| sweep.bench().config.tunables_of(choice);
+        let known = |choice: &Choice| sweep.bench().config.settings_of(choice);
         let set = of_tunables(&common);
         let (tunables, more_notes) = column_settings::tunables_for(&contenders, known, &set)?;
         notes.extend(more_notes);
@@ -377,7 +377,7 @@ impl Prepared {
                 experiment.check_settings(&config, choice)
             }
             CheckedLoad::Benchmark(sweep) => {
-                let known = sweep.bench().config.tunables_of(choice);
+                let known = sweep.bench().config.settings_of(choice);
                 for (name, value) in tunables {
                     schedlab_core::tunables::check(&known, name, *value).map_err(|error| {
                         Error::Tunable { name: name.clone(), value: *value, error }

@@ -17,5 +17,5 @@ pub(crate) mod spec;
 
 pub use object::{link, link_with, read};
 pub use options::{beside, config, with_settings};
-pub use policy::{all_fixed, expects_of, fixed, is_policy, log_all, spec};
+pub use policy::{all_fixed, expects_of, fixed, is_policy, log_all, spec, written};
 pub use spec::{PREFIX, is_spec, settings};

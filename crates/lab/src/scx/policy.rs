@@ -326,8 +326,9 @@ pub fn log_all(log: Option<Log>) {
     *LOG.lock().unwrap_or_else(PoisonError::into_inner) = log;
 }
 
-/// Returns the name of a column's scheduler, with its settings in brackets.
-pub(crate) fn written(choice: &Choice, own: &[Setting]) -> String {
+/// Returns the name of a column's scheduler, with its settings in brackets, as
+/// [`select::choose`](crate::select::choose) reads it.
+pub fn written(choice: &Choice, own: &[Setting]) -> String {
     match spec(choice, own) {
         Some(spec) => spec,
         None => format!("{choice}{}", in_brackets(own)),

@@ -3,6 +3,7 @@
 use super::cfs_rq::CfsRqs;
 use super::cfs_tasks::CfsTasks;
 use super::cpu_capacity::CpuCapacity;
+use super::differences::Differences;
 use super::domains::CacheSharing;
 use super::entity::{Entities, Info};
 use super::ids::{CfsRqId, EntityId};
@@ -20,7 +21,8 @@ use schedlab_core::{Candidate, CpuId, GroupId};
 /// The fair class on all CPUs.
 #[derive(Debug)]
 pub struct Fair<R: RuleState> {
-    pub(super) version: R::Version,
+    /// The release, with the differences that are in force.
+    pub(super) version: Differences<R::Version>,
     pub(super) tunables: R::Tunables,
     /// State of the rules of picking.
     pub(super) rule: R,

@@ -13,8 +13,8 @@ use crate::classes::{ClassId, Dequeue, Enqueue, Pid, Preemption, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    Candidate, CpuId, CpuSet, GroupId, GroupStats, Load, Platform, Promises, Question, Refused,
-    RuleDoc, SchedAttr, TimerKey, Tunable, Waker,
+    Candidate, CpuId, CpuSet, Difference, GroupId, GroupStats, Load, Platform, Promises, Question,
+    Refused, RuleDoc, SchedAttr, TimerKey, Tunable, Waker,
 };
 
 impl<R: PickRule> FairClass6 for Fair<R> {
@@ -514,6 +514,19 @@ impl<R: PickRule> FairClass6 for Fair<R> {
 
     fn tunable_written(&mut self, rqs: &mut Rqs, platform: &mut Platform, name: &str) {
         R::tunable_written(self, rqs, platform, name);
+    }
+
+    fn differences(&self) -> Vec<Difference> {
+        self.version.list()
+    }
+
+    fn switch_difference(&mut self, name: &str, is_on: bool) -> bool {
+        // State that exists has the form that the answers so far have given it.
+        if !self.se.is_empty() || self.groups.len() > 1 || !self.version.switch(name, is_on) {
+            return false;
+        }
+        self.answers_changed();
+        true
     }
 
     fn promises(&self, load: &Load) -> Promises {

@@ -95,6 +95,11 @@ impl LbCache {
         lb_cache
     }
 
+    /// Sets whether rows count delayed tasks, on an idle machine.
+    pub(super) fn count_delayed(&mut self, delayed: bool) {
+        self.delayed = delayed;
+    }
+
     /// Marks that something in the row of `cpu` may have changed.
     #[inline]
     pub(super) fn invalidate(&mut self, cpu: CpuId) {

@@ -33,6 +33,7 @@
 //! | [`lb_cache`] | the same decisions on a wide machine without looking at every CPU |
 //! | [`hooks`] | the hooks that the core ([`core_6`](crate::classes::core_6)) calls |
 //! | [`pick_rule`], [`rule_state`] | the border between the class and the rules of picking |
+//! | [`differences`] | the differences between releases, which can be switched one by one |
 //! | [`balance_tunables`] | the tunables of balancing and quotas that all releases have |
 //! | [`pick`], [`wakeup_preempt`], [`buddies`] | how decisions go down the levels of the groups |
 //! | [`timeline`], [`entity`], [`cfs_rq`] | the tree of waiting entities; weights; a runqueue |
@@ -59,6 +60,7 @@ pub mod class;
 pub mod cpu_capacity;
 pub mod cpu_cgroup;
 pub mod detach_tasks;
+pub mod differences;
 pub mod domains;
 pub mod eevdf;
 pub mod enqueue;

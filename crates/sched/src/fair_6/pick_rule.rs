@@ -8,6 +8,7 @@
 
 use super::cfs_rq::CfsRq;
 use super::class::Fair;
+use super::differences::Differences;
 use super::entity::Entity;
 use super::flags::{DequeueFlags, EnqueueFlags};
 use super::ids::{CfsRqId, EntityId};
@@ -26,7 +27,7 @@ pub trait PickRule: RuleState {
     const RULES: &'static [RuleDoc];
 
     /// The order of the trees of waiting entities.
-    fn order(version: Self::Version) -> Order;
+    fn order(version: Differences<Self::Version>) -> Order;
 
     /// Writes a tunable, except the quota slice. Name and range have been checked.
     fn set_tunable(fair: &mut Fair<Self>, name: &str, value: i64);

@@ -5,6 +5,7 @@
 //! [`PickRule`](super::pick_rule::PickRule), which extends it.
 
 use super::balance_tunables::BalanceTunables;
+use super::differences::{Differences, QuestionDoc, Switchable, shared_questions};
 use crate::classes::bandwidth::BandwidthVersion;
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -13,21 +14,24 @@ use schedlab_core::Tunable;
 /// State that the picking rules keep, with the types of their releases and tunables.
 pub trait RuleState: Sized + Default + Debug {
     /// The releases.
-    type Version: FairVersion;
+    type Version: FairVersion + Switchable;
     /// The tunables.
     type Tunables: FairTunables<Version = Self::Version>;
 }
 
-/// A release, as the shared part of the class sees it. Each difference has a name. The defaults
-/// describe 6.18.
-pub trait FairVersion: Copy + Debug {
+// The questions of `FairVersion`. The defaults describe 6.18.
+shared_questions! {
     /// Whether entities request slices of their own, and groups take the smallest slice of their
     /// members.
-    fn custom_slices(self) -> bool;
+    fn custom_slices(self) -> bool {
+        true
+    }
 
     /// Whether fair servers, in place of real-time throttling, keep real-time tasks from starving
     /// the others.
-    fn has_fair_server(self) -> bool;
+    fn has_fair_server(self) -> bool {
+        true
+    }
 
     /// Whether balancing distinguishes cores with several threads from CPUs: an idle core is first
     /// to balance, a core with two tasks is relieved, and groups are compared by their cores.
@@ -341,12 +345,7 @@ pub trait FairVersion: Copy + Debug {
         false
     }
 
-    /// How this release handles quotas.
-    fn quotas(self) -> BandwidthVersion {
-        BandwidthVersion::V5_14
-    }
-
-    /// Whether, when utilisation is evened out, the busiest CPU is found by running and waiting
+    /// Whether the busiest CPU, when utilisation is evened out, is found by running and waiting
     /// tasks, not only by running ones.
     #[inline]
     fn waiting_is_utilisation(self) -> bool {

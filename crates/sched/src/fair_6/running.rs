@@ -5,6 +5,7 @@ use super::cfs_rq::CfsRq;
 use super::cfs_tasks::CfsTasks;
 use super::class::Fair;
 use super::cpu_capacity::CpuCapacity;
+use super::differences::Differences;
 use super::domains::CacheSharing;
 use super::entity::Entities;
 use super::flags::Attach;
@@ -34,10 +35,10 @@ impl<R: PickRule> Fair<R> {
             queue
         };
         let mut fair = Fair {
-            version,
+            version: Differences::of(version),
             tunables: R::Tunables::new(version, cpus),
             rule: R::default(),
-            order: R::order(version),
+            order: R::order(Differences::of(version)),
             tick_ns: 1_000_000_000 / u64::from(hz),
             idle_seen: false,
             cpus,
@@ -79,6 +80,12 @@ impl<R: PickRule> Fair<R> {
         (0..cpus).for_each(|_| R::queue_made(&mut fair));
         fair.restart_capacity(domains, 0, hz);
         fair
+    }
+
+    /// Renews what follows from the answers of the release, on an idle machine.
+    pub(super) fn answers_changed(&mut self) {
+        self.order = R::order(self.version);
+        self.lb_cache.count_delayed(self.version.balances_delayed_tasks());
     }
 
     /// Puts `e` into the tree of queue `q` and into the sums.

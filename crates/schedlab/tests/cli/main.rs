@@ -8,6 +8,7 @@
 mod support;
 
 mod bench;
+mod bisect;
 mod calibrate;
 mod columns;
 mod compare;

@@ -9,6 +9,8 @@ pub enum Kind {
         status: i32,
         /// Whether they run only on demand.
         slow: bool,
+        /// Whether the block shows their output as it is.
+        output: bool,
     },
     /// A file of this name.
     File(String),
@@ -52,6 +54,40 @@ impl Block {
         }
         commands
     }
+
+    /// Returns the output that the block shows after the command that begins in a line.
+    pub fn shown(&self, line: usize) -> Vec<&str> {
+        let lines = self.text.lines().skip(line - self.line);
+        let mut goes_on = true;
+        let command = |line: &&str| {
+            let is_command = goes_on;
+            goes_on = goes_on && line.ends_with('\\');
+            is_command
+        };
+        lines.skip_while(command).take_while(|line| !line.starts_with("$ ")).collect()
+    }
+}
+
+/// Returns the first line of `shown` that is not in `output`, where it should be. A line `...`
+/// stands for any number of lines.
+pub fn first_wrong<'a>(shown: &[&'a str], output: &str) -> Option<&'a str> {
+    let output: Vec<&str> = output.lines().map(str::trim_end).collect();
+    let mut at = 0;
+    for (number, part) in shown.split(|line| *line == "...").enumerate() {
+        // The first part is at the beginning, another at any place behind the one before.
+        let last = if number == 0 { 0 } else { output.len() };
+        let equal = |start: usize| {
+            let rest = output.get(start..).unwrap_or_default();
+            part.iter().zip(rest).take_while(|(a, b)| a == b).count()
+        };
+        let best = (at..=last.max(at)).max_by_key(|start| (equal(*start), usize::MAX - start));
+        let best = best.unwrap_or(at);
+        if let Some(wrong) = part.get(equal(best)) {
+            return Some(wrong);
+        }
+        at = best + part.len();
+    }
+    None
 }
 
 /// Returns the blocks of a document, or the line and message of an invalid mark.
@@ -64,10 +100,12 @@ pub fn blocks(text: &str) -> Result<Vec<Block>, (usize, String)> {
         if let Some(language) = line.strip_prefix("```") {
             let session = language == "console";
             let kind = match mark.take() {
-                None if language == "sh" || session => Kind::Commands { status: 0, slow: false },
+                None if language == "sh" || session => {
+                    Kind::Commands { status: 0, slow: false, output: false }
+                }
                 None => Kind::Other,
                 Some((at, mark)) => kind(&mark).ok_or_else(|| {
-                    (at, format!("`{mark}` is none of file: NAME, test: status N, slow, skip WHY"))
+                    (at, format!("`{mark}` is none of file: NAME, test: status N, output [N], slow, skip WHY"))
                 })?,
             };
             let mut text = String::new();
@@ -104,8 +142,18 @@ fn kind(mark: &str) -> Option<Kind> {
         return plain.then(|| Kind::File(name.to_string()));
     }
     match mark.strip_prefix("test: ")?.split_once(' ') {
-        None if mark == "test: slow" => Some(Kind::Commands { status: 0, slow: true }),
-        Some(("status", n)) => Some(Kind::Commands { status: n.parse().ok()?, slow: false }),
+        None if mark == "test: slow" => {
+            Some(Kind::Commands { status: 0, slow: true, output: false })
+        }
+        None if mark == "test: output" => {
+            Some(Kind::Commands { status: 0, slow: false, output: true })
+        }
+        Some(("status", n)) => {
+            Some(Kind::Commands { status: n.parse().ok()?, slow: false, output: false })
+        }
+        Some(("output", n)) => {
+            Some(Kind::Commands { status: n.parse().ok()?, slow: false, output: true })
+        }
         Some(("skip", reason)) if !reason.is_empty() => Some(Kind::Other),
         _ => None,
     }

@@ -1,9 +1,11 @@
 //! An explanation in words and tables.
 
+use crate::terminal::counted;
 use crate::{Failure, escape};
-use schedlab_core::{Account, Candidate, CpuId, GroupId, Rule, TaskId, Waker, Who};
+use schedlab_core::{Account, Candidate, CpuId, GroupId, Question, Rule, TaskId, Waker, Who};
 use schedlab_lab::explain::{
-    CpuMoment, LostPick, Margin, Moment, Names, NiceThatWins, TaskActivity, Wait, Wakeup, margins,
+    CpuMoment, LostPick, Margin, Moment, Names, NiceThatWins, Parting, PartingSide, Step,
+    TaskActivity, TimedStep, Wait, Wakeup, margins,
 };
 use schedlab_report::format::{duration, signed_duration};
 use schedlab_report::{Style, shortened, text_width};
@@ -338,6 +340,72 @@ impl Explainer {
                 ),
                 None => writeln!(text, "It was not given a CPU again before the end of the run."),
             };
+        }
+        text
+    }
+
+    /// Describes where two runs part.
+    pub fn parting(&self, parting: &Parting) -> String {
+        let at = self.when(parting.at_ns);
+        let cpu = parting.cpu.0;
+        let before = match parting.sides[0].before {
+            Some((task, since_ns)) => {
+                format!("which has run {} since {}", self.names.task(task), self.when(since_ns))
+            }
+            None => "which is idle".into(),
+        };
+        match parting.same {
+            0 => format!("The schedules part at the start, at {at}, on CPU {cpu}, {before}.\n"),
+            same => format!(
+                "The schedules part at {at}, after {}, on CPU {cpu}, {before}.\n",
+                counted(same as usize, "equal step")
+            ),
+        }
+    }
+
+    /// Describes what one of two runs does where they part.
+    pub fn parting_side(&self, parting: &Parting, side: &PartingSide, title: &str) -> String {
+        let current = |task: Option<TaskId>| self.current(task).to_string();
+        let mut text = match side.step {
+            Some(TimedStep { step: Step::Runs { task, .. }, rule, .. }) => match task {
+                Some(task) => {
+                    format!("{title}: {} runs, by {}\n", self.names.task(task), self.rule(rule))
+                }
+                None => format!("{title}: the CPU idles, by {}\n", self.rule(rule)),
+            },
+            Some(TimedStep { step: Step::Placed { cpu, task }, rule, .. }) => format!(
+                "{title}: {} is put on the runqueue of CPU {}, by {}\n",
+                self.names.task(task),
+                cpu.0,
+                self.rule(rule)
+            ),
+            None => format!("{title}: no such step; {} continues.\n", {
+                current(side.before.map(|(task, _)| task))
+            }),
+        };
+        for question in [Question::SelectCpu, Question::Migrate, Question::Preempt, Question::Pick]
+        {
+            let of_question = |account: &&Account| account.question == question;
+            let own = |account: &&Account| account.cpu == parting.cpu;
+            let all = || side.accounts.iter().filter(of_question);
+            let Some(account) = all().rfind(own).or_else(|| all().next_back()) else {
+                continue;
+            };
+            if side.step.is_none_or(|timed| timed.rule != account.rule) {
+                let name = question.name();
+                let _ = writeln!(text, "  {name}, by {}", self.rule(account.rule));
+            }
+            self.grounds(&mut text, account);
+        }
+        let later = side.next.filter(|next| next.at_ns > parting.at_ns);
+        if let Some(TimedStep { at_ns, step: Step::Runs { task, .. }, rule }) = later {
+            let _ = writeln!(
+                text,
+                "  The CPU's next switch is at {}: {}, by {}",
+                self.when(at_ns),
+                current(task),
+                self.rule(rule)
+            );
         }
         text
     }

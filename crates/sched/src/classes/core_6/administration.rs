@@ -5,7 +5,8 @@ use super::super::deadline::{self, server};
 use super::super::{Challenge, Dequeue, rt};
 use super::{Core6, FairClass6};
 use schedlab_core::{
-    CpuId, Errno, GroupId, Inspect, Platform, Refused, TaskId, Tunable, TunableError, tunables,
+    CpuId, Errno, GroupId, Inspect, Platform, RULE_PREFIX, Refused, TaskId, Tunable, TunableError,
+    tunables,
 };
 
 impl<F: FairClass6> Core6<F> {
@@ -136,6 +137,29 @@ impl<F: FairClass6> Core6<F> {
         Ok(())
     }
 
+    /// Switches a difference between releases.
+    fn switch_rule(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
+        let differences = self.differences();
+        let Some(found) = differences.iter().find(|it| it.name == name) else {
+            let known = differences.iter().filter(|it| it.can_switch);
+            let known = known.map(|it| alloc::format!("{RULE_PREFIX}{}", it.name).into());
+            return Err(TunableError::Unknown { known: known.collect() });
+        };
+        if !(0..=1).contains(&value) {
+            return Err(TunableError::Range { min: 0, max: 1 });
+        }
+        if !found.can_switch {
+            let why = "the scheduler is built for it, so that it cannot be switched alone";
+            return Err(TunableError::Refused(why.into()));
+        }
+        match self.fair.switch_difference(name, value != 0) {
+            true => Ok(()),
+            false => Err(TunableError::Refused(
+                "rules can be switched only before the first task and group".into(),
+            )),
+        }
+    }
+
     pub(super) fn write_tunable(
         &mut self,
         platform: &mut Platform,
@@ -145,6 +169,9 @@ impl<F: FairClass6> Core6<F> {
         if name == rt::TICKS_SPARE_BLOCKED {
             self.rt.ticks_spare_blocked = value != 0;
             return Ok(());
+        }
+        if let Some(rule) = name.strip_prefix(RULE_PREFIX) {
+            return self.switch_rule(rule, value);
         }
         tunables::check(&self.tunables(), name, value)?;
         let busy = || {

@@ -5,8 +5,8 @@ use super::super::{ClassId, Dequeue, Enqueue, Pid, Rqs};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    Candidate, CpuId, CpuSet, GroupId, GroupStats, Load, Platform, Promises, Refused, RuleDoc,
-    SchedAttr, TimerKey, Tunable, Waker,
+    Candidate, CpuId, CpuSet, Difference, GroupId, GroupStats, Load, Platform, Promises, Refused,
+    RuleDoc, SchedAttr, TimerKey, Tunable, Waker,
 };
 
 /// The fair class of a 6.x kernel. In addition to its part among the classes, it balances, keeps
@@ -411,6 +411,18 @@ pub trait FairClass6 {
 
     /// Writes a tunable. Its name and range have been checked.
     fn set_tunable(&mut self, name: &str, value: i64);
+
+    /// Returns the differences between releases, by name.
+    fn differences(&self) -> Vec<Difference> {
+        Vec::new()
+    }
+
+    /// Switches the difference called `name`. Returns false if it cannot be switched, or not any
+    /// more because there are tasks or groups.
+    fn switch_difference(&mut self, name: &str, is_on: bool) -> bool {
+        let _ = (name, is_on);
+        false
+    }
 
     /// Applies to the tasks a write of the tunable `name`. By default this does nothing.
     fn tunable_written(&mut self, rqs: &mut Rqs, platform: &mut Platform, name: &str) {

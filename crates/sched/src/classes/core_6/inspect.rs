@@ -5,7 +5,8 @@ use super::{Core6, FairClass6, rules};
 use alloc::string::String;
 use alloc::vec::Vec;
 use schedlab_core::{
-    Candidate, CpuId, GroupId, GroupStats, Inspect, Load, Promises, Refused, RuleDoc, Tunable, Who,
+    Candidate, CpuId, Difference, GroupId, GroupStats, Inspect, Load, Promises, Refused, RuleDoc,
+    Tunable, Who,
 };
 
 impl<F: FairClass6> Inspect for Core6<F> {
@@ -22,6 +23,10 @@ impl<F: FairClass6> Inspect for Core6<F> {
             all.extend(self.deadline.fair_server_tunables());
         }
         all
+    }
+
+    fn differences(&self) -> Vec<Difference> {
+        self.fair.differences()
     }
 
     fn promises(&self, load: &Load) -> Promises {

@@ -8,6 +8,7 @@ use super::tunables::Tunables;
 use crate::classes::{Pid, Rqs};
 use crate::fair_6::cfs_rq::CfsRq;
 use crate::fair_6::class::Fair;
+use crate::fair_6::differences::Differences;
 use crate::fair_6::entity::Entity;
 use crate::fair_6::flags::{DequeueFlags, EnqueueFlags};
 use crate::fair_6::ids::{CfsRqId, EntityId};
@@ -36,7 +37,7 @@ impl RuleState for LeastVruntime {
 impl PickRule for LeastVruntime {
     const RULES: &'static [RuleDoc] = rules::RULES;
 
-    fn order(_: Version) -> Order {
+    fn order(_: Differences<Version>) -> Order {
         Order { by_deadline: false, exact_slices: false, uniform_slices: true, max_slices: false }
     }
 

@@ -2,7 +2,10 @@
 
 use super::Cfs6;
 use crate::classes::bandwidth::BandwidthVersion;
-use crate::fair_6::rule_state::FairVersion;
+use crate::fair_6::differences::{Differences, QuestionDoc, Switchable, own_questions};
+use crate::fair_6::rule_state::{
+    FairVersion, SHARED_QUESTIONS, SharedQuestion, shared_answers, shared_bits,
+};
 use alloc::boxed::Box;
 use schedlab_core::{Build, Capabilities, Policy, Release};
 
@@ -121,7 +124,9 @@ pub enum Version {
     V6_1,
 }
 
-impl Version {
+own_questions! {
+    for Version;
+
     /// Whether groups may be idle, and idle entities are tested for on every level, not only tasks.
     pub const fn has_idle_groups(self) -> bool {
         self as u8 >= Version::V5_15 as u8
@@ -171,6 +176,21 @@ impl Version {
         matches!(self, Version::V4_18)
     }
 
+    /// Whether runtime that a queue has drawn expires when its group's is refilled (up to 5.3).
+    pub const fn runtime_expires(self) -> bool {
+        matches!(self, Version::V4_18 | Version::V4_19)
+    }
+
+    /// Whether a queue about to be throttled first asks for runtime once more (since 5.8).
+    pub const fn asks_before_throttling(self) -> bool {
+        self as u8 >= Version::Rhel8_5 as u8
+    }
+
+    /// Whether groups may save quota for bursts (5.14 on).
+    pub const fn has_bursts(self) -> bool {
+        self as u8 >= Version::V5_15 as u8
+    }
+
     /// Whether the tunables are sysctls, each write of which recomputes the values that depend on
     /// it, and not plain files of debugfs.
     pub const fn tunes_by_sysctl(self) -> bool {
@@ -180,6 +200,70 @@ impl Version {
     /// Whether the lowest bit of an estimated utilisation is a mark, and counts (up to 5.12).
     pub const fn marks_estimates_in_bit_0(self) -> bool {
         matches!(self, Version::Rhel8_5)
+    }
+}
+
+/// Questions of all fair classes that can be switched. The others whose answers changed are those
+/// on which the averages of load depend, and what is computed when the scheduler is built.
+const SHARED: &[SharedQuestion] = &[
+    SharedQuestion::sums_have_no_limits,
+    SharedQuestion::nodes_keep_busiest_quarter,
+    SharedQuestion::takes_load_above_average,
+    SharedQuestion::forks_count_forbidden_cpus,
+    SharedQuestion::newidle_needs_idle_time,
+    SharedQuestion::sums_follow_averages,
+    SharedQuestion::attaches_outside_queueing,
+    SharedQuestion::decays_on_idle_cpus,
+    SharedQuestion::idle_policy_keeps_load,
+    SharedQuestion::nodes_keep_a_quarter,
+    SharedQuestion::never_moves_too_much_util,
+    SharedQuestion::scans_by_idle_time,
+    SharedQuestion::estimates_util,
+    SharedQuestion::execs_keep_estimates,
+    SharedQuestion::searches_sched_idle,
+    SharedQuestion::renice_reschedules,
+    SharedQuestion::searches_without_amount,
+    SharedQuestion::cools_between_threads,
+    SharedQuestion::push_respects_heat,
+    SharedQuestion::pushes_for_any_reason,
+    SharedQuestion::busy_cpus_are_out_of_step,
+    SharedQuestion::moves_weightless_tasks,
+    SharedQuestion::newly_idle_waits_longer,
+    SharedQuestion::idle_wakers_attract,
+    SharedQuestion::tries_recent_cpu,
+    SharedQuestion::weights_may_vanish,
+    SharedQuestion::move_reschedules,
+    SharedQuestion::throttling_refreshes,
+    SharedQuestion::movers_leave_like_sleepers,
+    SharedQuestion::moves_from_the_head,
+    SharedQuestion::balances_before_5_12,
+];
+
+/// Questions of this family that can be switched: all but limits and the form of the tunables, for
+/// which the scheduler is built.
+const OWN: &[OwnQuestion] = &[
+    OwnQuestion::has_idle_groups,
+    OwnQuestion::has_idle_granularity,
+    OwnQuestion::scans_by_utilisation,
+    OwnQuestion::spares_idle_last_buddies,
+    OwnQuestion::has_base_slice,
+    OwnQuestion::forgets_long_sleepers,
+    OwnQuestion::pick_clears_buddies,
+    OwnQuestion::has_fast_estimates,
+    OwnQuestion::inverts_min_vruntime,
+    OwnQuestion::marks_estimates_in_bit_0,
+];
+
+impl Switchable for Version {
+    const SHARED: u128 = shared_bits(SHARED);
+    const OWN: u64 = own_bits(OWN);
+
+    fn questions() -> [&'static [QuestionDoc]; 2] {
+        [SHARED_QUESTIONS, OWN_QUESTIONS]
+    }
+
+    fn answers(self) -> (u128, u64) {
+        (shared_answers(self), own_answers(self))
     }
 }
 
@@ -382,11 +466,11 @@ impl FairVersion for Version {
     }
 
     fn quotas(self) -> BandwidthVersion {
-        match self {
-            Version::V4_18 | Version::V4_19 => BandwidthVersion::V4_18,
-            Version::V4_14 | Version::V5_4 => BandwidthVersion::V5_4,
-            Version::Rhel8_5 | Version::V5_10 => BandwidthVersion::V5_8,
-            Version::V5_15 | Version::V6_1 => BandwidthVersion::V5_14,
+        match (self.runtime_expires(), self.asks_before_throttling(), self.has_bursts()) {
+            (true, ..) => BandwidthVersion::V4_18,
+            (_, false, _) => BandwidthVersion::V5_4,
+            (_, _, false) => BandwidthVersion::V5_8,
+            (_, _, true) => BandwidthVersion::V5_14,
         }
     }
 
@@ -565,5 +649,41 @@ impl Features {
             lb_bias: true,
             lb_min: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_switched_is_known() {
+        let all = [
+            Version::V4_14,
+            Version::V4_18,
+            Version::V4_19,
+            Version::V5_4,
+            Version::Rhel8_5,
+            Version::V5_10,
+            Version::V5_15,
+            Version::V6_1,
+        ];
+        let [fixed, needless] = crate::fair_6::differences::unswitched(&all);
+        // Limits, the form of the tunables, the sums and averages of load, and what is computed at
+        // boot.
+        let built = [
+            "runtime_expires",
+            "asks_before_throttling",
+            "has_bursts",
+            "tunes_by_sysctl",
+            "tracks_runnable_load",
+            "sums_carry_weights",
+            "balances_by_load",
+            "loads_of_several_ages",
+            "threads_have_less_capacity",
+            "measures_urgent_time",
+        ];
+        assert_eq!(fixed, built, "add a new question to SHARED or OWN, or here with the reason");
+        assert!(needless.is_empty(), "{needless:?}");
     }
 }

@@ -6,6 +6,7 @@ use super::{hrtick, rules};
 use crate::classes::{ClassId, Pid, Rqs};
 use crate::fair_6::cfs_rq::CfsRq;
 use crate::fair_6::class::Fair;
+use crate::fair_6::differences::Differences;
 use crate::fair_6::entity::Entity;
 use crate::fair_6::flags::{DequeueFlags, EnqueueFlags};
 use crate::fair_6::ids::{CfsRqId, EntityId};
@@ -21,7 +22,7 @@ use schedlab_core::{
 impl PickRule for EarliestDeadline {
     const RULES: &'static [RuleDoc] = rules::RULES;
 
-    fn order(version: Version) -> Order {
+    fn order(version: Differences<Version>) -> Order {
         Order {
             by_deadline: version.tree_by_deadline(),
             exact_slices: version.minima_are_exact(),

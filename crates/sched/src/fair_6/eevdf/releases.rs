@@ -2,7 +2,10 @@
 
 use super::Eevdf;
 use crate::classes::bandwidth::BandwidthVersion;
-use crate::fair_6::rule_state::FairVersion;
+use crate::fair_6::differences::{Differences, QuestionDoc, Switchable, own_questions};
+use crate::fair_6::rule_state::{
+    FairVersion, SHARED_QUESTIONS, SharedQuestion, shared_answers, shared_bits,
+};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use schedlab_core::{Build, Capabilities, Entry, Origin, Policy, Release};
@@ -157,6 +160,10 @@ impl Version {
     pub const fn is_since(self, first: Version) -> bool {
         self as u8 >= first as u8
     }
+}
+
+own_questions! {
+    for Version;
 
     /// Whether the tree is ordered by deadline and stores the smallest vruntimes, not the other way
     /// round.
@@ -185,12 +192,6 @@ impl Version {
     /// Whether a child's first request is half as long (`PLACE_DEADLINE_INITIAL`). Before, the half
     /// is set when the child is prepared, and lost when it is placed again as it is queued.
     pub const fn first_request_is_half(self) -> bool {
-        self.is_since(Version::V6_12)
-    }
-
-    /// Whether tasks that go to sleep after they have received too much stay queued, moves keep the
-    /// distance to the deadline, and next buddies count.
-    pub const fn has_delayed_dequeue(self) -> bool {
         self.is_since(Version::V6_12)
     }
 
@@ -248,11 +249,6 @@ impl Version {
         self.is_since(Version::V7_0)
     }
 
-    /// Whether `HRTICK` is on by default.
-    pub const fn has_hrtick(self) -> bool {
-        self.is_since(Version::V7_1)
-    }
-
     /// Whether a change of weight keeps V: vruntime, deadline and protection are rescaled about it.
     pub const fn reweight_keeps_v(self) -> bool {
         self.is_since(Version::V7_1)
@@ -270,6 +266,11 @@ impl Version {
         self.is_since(Version::V7_1)
     }
 
+    /// Whether each queue of a group receives a nanosecond of runtime when its limits are set.
+    pub const fn limits_give_a_nanosecond(self) -> bool {
+        self.is_since(Version::V6_18)
+    }
+
     /// Whether the running entity is charged before a delayed one is woken.
     pub const fn charges_before_requeue(self) -> bool {
         self.is_since(Version::V7_2)
@@ -280,6 +281,20 @@ impl Version {
     pub const fn minima_are_exact(self) -> bool {
         self.is_since(Version::V7_2)
     }
+}
+
+// Boot values of features and tunables, which are settings.
+impl Version {
+    /// Whether tasks that go to sleep after they have received too much stay queued, moves keep the
+    /// distance to the deadline, and next buddies count.
+    pub const fn has_delayed_dequeue(self) -> bool {
+        self.is_since(Version::V6_12)
+    }
+
+    /// Whether `HRTICK` is on by default.
+    pub const fn has_hrtick(self) -> bool {
+        self.is_since(Version::V7_1)
+    }
 
     /// `base_slice_ns` before it is scaled by the number of CPUs: 750,000 up to 6.14, 700,000
     /// since 6.15, which longterm releases took over.
@@ -288,6 +303,67 @@ impl Version {
             Version::V6_8 | Version::V6_11 | Version::V6_14 => 750_000,
             _ => 700_000,
         }
+    }
+}
+
+/// Questions of all fair classes that can be switched. The others whose answers changed depend on
+/// how the scheduler was built (fair servers, the tree of all tasks), or others rely on them:
+/// timers compute with the weights that the release stores.
+const SHARED: &[SharedQuestion] = &[
+    SharedQuestion::custom_slices,
+    SharedQuestion::throttles_tasks,
+    SharedQuestion::first_util_by_stored_weight,
+    SharedQuestion::estimates_after_dequeue,
+    SharedQuestion::slices_follow_at_once,
+    SharedQuestion::weighs_empty_groups,
+    SharedQuestion::idle_policy_keeps_load,
+    SharedQuestion::picked_again_is_newest,
+    SharedQuestion::balances_before_pick,
+    SharedQuestion::looks_until_movable,
+    SharedQuestion::balances_delayed_tasks,
+    SharedQuestion::moves_delayed_tasks,
+    SharedQuestion::delayed_tasks_hold_waker,
+    SharedQuestion::forks_count_forbidden_cpus,
+    SharedQuestion::checks_moved_tasks,
+    SharedQuestion::sums_never_below_averages,
+    SharedQuestion::throttles_at_charge,
+    SharedQuestion::idle_tasks_join_idle_tasks,
+    SharedQuestion::knows_caches_by_size,
+];
+
+/// Questions of this family that can be switched: all but the order of the tree and the limits, for
+/// which the scheduler is built.
+const OWN: &[OwnQuestion] = &[
+    OwnQuestion::reweights_apart,
+    OwnQuestion::idle_tasks_give_way_first,
+    OwnQuestion::fork_charges_parent,
+    OwnQuestion::first_request_is_half,
+    OwnQuestion::yield_forfeits,
+    OwnQuestion::reweight_places,
+    OwnQuestion::balance_asks_eligibility,
+    OwnQuestion::idle_loses_protection,
+    OwnQuestion::protects_until,
+    OwnQuestion::only_short_children_preempt,
+    OwnQuestion::limits_lag_by_longest,
+    OwnQuestion::reweight_keeps_protection,
+    OwnQuestion::protects_only_the_picked,
+    OwnQuestion::reweight_keeps_v,
+    OwnQuestion::delayed_lag_only_shrinks,
+    OwnQuestion::check_finishes_delayed,
+    OwnQuestion::charges_before_requeue,
+    OwnQuestion::minima_are_exact,
+];
+
+impl Switchable for Version {
+    const SHARED: u128 = shared_bits(SHARED);
+    const OWN: u64 = own_bits(OWN);
+
+    fn questions() -> [&'static [QuestionDoc]; 2] {
+        [SHARED_QUESTIONS, OWN_QUESTIONS]
+    }
+
+    fn answers(self) -> (u128, u64) {
+        (shared_answers(self), own_answers(self))
     }
 }
 
@@ -401,10 +477,9 @@ impl FairVersion for Version {
     }
 
     fn quotas(self) -> BandwidthVersion {
-        if self.is_since(Version::V6_18) {
-            BandwidthVersion::V6_18
-        } else {
-            BandwidthVersion::V5_14
+        match self.limits_give_a_nanosecond() {
+            true => BandwidthVersion::V6_18,
+            false => BandwidthVersion::V5_14,
         }
     }
 }
@@ -551,6 +626,34 @@ impl Features {
 mod tests {
     use super::*;
     use alloc::vec::Vec;
+
+    #[test]
+    fn what_cannot_be_switched_is_known() {
+        let all = [
+            Version::V6_6,
+            Version::V6_8,
+            Version::V6_11,
+            Version::V6_12,
+            Version::V6_14,
+            Version::V6_18,
+            Version::V6_19,
+            Version::V7_0,
+            Version::V7_1,
+            Version::V7_2,
+            Version::V7_3,
+        ];
+        let [fixed, needless] = crate::fair_6::differences::unswitched(&all);
+        // Built at boot: the trees, the fair server, the limits. And the unit of weights.
+        let built = [
+            "tree_by_deadline",
+            "limits_give_a_nanosecond",
+            "has_fair_server",
+            "has_one_tree",
+            "divides_by_weight",
+        ];
+        assert_eq!(fixed, built, "add a new question to SHARED or OWN, or here with the reason");
+        assert!(needless.is_empty(), "{needless:?}");
+    }
 
     #[test]
     fn most_changes_stayed_and_some_were_taken_over_early() {

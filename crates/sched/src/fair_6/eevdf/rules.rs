@@ -204,6 +204,7 @@ impl Fair<EarliestDeadline> {
     #[inline]
     pub(super) fn next_buddy_counts(&self) -> bool {
         let features = self.features();
-        features.pick_buddy || (!self.version.is_since(Version::V6_12) && features.next_buddy)
+        features.pick_buddy
+            || (!self.version.release.is_since(Version::V6_12) && features.next_buddy)
     }
 }
