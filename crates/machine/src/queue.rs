@@ -142,14 +142,19 @@ impl IndexedHeap {
     }
 
     /// Sets the time of `id`, replacing any previous time. Its rank is 0.
+    #[inline]
     pub fn set(&mut self, id: u32, time_ns: u64) {
-        self.set_with_rank(id, time_ns, 0);
+        self.set_entry(id, entry(time_ns, 0, id));
     }
 
     /// Sets the time of `id`, and its rank among the entries of that time.
+    #[inline]
     pub fn set_with_rank(&mut self, id: u32, time_ns: u64, rank: u32) {
+        self.set_entry(id, entry(time_ns, rank, id));
+    }
+
+    fn set_entry(&mut self, id: u32, new: Entry) {
         self.reserve(id as usize + 1);
-        let new = entry(time_ns, rank, id);
         match self.places[id as usize] {
             ABSENT => {
                 self.heap.push(new);
