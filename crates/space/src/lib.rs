@@ -12,6 +12,7 @@
 //! * `axis`: what varies, and over which values; `sample`: the points to run.
 //! * `metric`: the metrics reported for each run; `quantity`: the quantities in them.
 //! * `execute`: runs; `judged`: runs that end early once they are hopeless.
+//! * [`limits`]: CPU limits of a group.
 //! * [`store`]: results in files; [`summary`]: means, best points and Pareto fronts.
 //!
 //! ```
@@ -47,6 +48,7 @@ mod cells;
 mod execute;
 mod form;
 mod judged;
+pub mod limits;
 mod metric;
 #[cfg(feature = "parquet")]
 mod parquet;
