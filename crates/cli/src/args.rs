@@ -6,6 +6,7 @@ use crate::explain_args::ExplainArgs;
 use crate::given::GivenArgs;
 #[cfg(all(feature = "host", target_os = "linux"))]
 use crate::host_args::HostArgs;
+use crate::limits_args::LimitsArgs;
 use crate::options::{Color, ListFormat, OnOff, RunFormat, cost_setting, micros, setting, time};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
@@ -45,6 +46,7 @@ Examples:
   schedlab sweep examples/sweep-desktop.toml       many runs, with anything varied
   schedlab tune examples/tune-desktop.toml         which settings are best for a load?
   schedlab explain examples/desktop.json -s cfs --at 0.5s       why did it do that?
+  schedlab limits FILE --group /box --aim 'p99 < 50ms'          which CPU limit holds it?
   schedlab top examples/desktop.json -s o_1,eevdf  the run in virtual time, displayed as in top
   schedlab list                                    the available schedulers
   schedlab verify tests/golden                     do they match the kernels they come from?
@@ -72,6 +74,7 @@ pub enum Command {
     Sweep(Box<SweepArgs>),
     Tune(TuneArgs),
     Explain(Box<ExplainArgs>),
+    Limits(Box<LimitsArgs>),
     #[cfg(feature = "tui")]
     Top(Box<TopArgs>),
     Verify(VerifyArgs),

@@ -20,6 +20,7 @@ mod given;
 #[cfg(all(feature = "host", target_os = "linux"))]
 mod host_args;
 mod interrupt;
+mod limits_args;
 mod mix_args;
 mod options;
 mod outputs;
@@ -144,6 +145,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         #[cfg(all(feature = "host", target_os = "linux"))]
         Command::Host(args) => commands::host::host(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
+        Command::Limits(args) => commands::limits::limits(args, &mut output),
         #[cfg(feature = "tui")]
         Command::Top(args) => commands::top::top(args, &mut output),
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),

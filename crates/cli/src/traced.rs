@@ -11,7 +11,7 @@ use crate::terminal::complain;
 use clap::Args;
 use schedlab_lab::Error;
 use schedlab_lab::plan::{Load, MachineSpec, Plan, Prepared, Source, Timetable};
-use schedlab_trace::read::{Reading, Trace};
+use schedlab_trace::read::{Format, Reading, Trace};
 use schedlab_trace::{Recorder, Sink};
 use std::path::{Path, PathBuf};
 
@@ -224,6 +224,18 @@ fn open(path: &Path) -> Result<SourceFile, Failure> {
         return Ok(SourceFile::Workload(Source { file, text }));
     }
     Ok(SourceFile::Trace(Trace::of_bytes(bytes).map_err(wrong)?))
+}
+
+/// Returns whether a regular file is a recorded trace of the scheduler.
+pub fn is_trace(path: &Path) -> bool {
+    let is_file = std::fs::metadata(path).is_ok_and(|there| there.is_file());
+    let Some(begin) = is_file.then(|| Trace::begin(path).ok()).flatten() else { return false };
+    if is_workload(&begin) {
+        return false;
+    }
+    // Any text could be lines of ftrace.
+    let has = |word: &[u8]| begin.windows(word.len()).any(|window| window == word);
+    Trace::open(path).is_ok_and(|trace| trace.format() != Format::Text || has(b"sched_"))
 }
 
 /// Returns whether `begin` is the beginning of a workload: JSON, or a comment before it. A trace

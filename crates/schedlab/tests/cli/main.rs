@@ -15,6 +15,7 @@ mod defects;
 mod event_loops;
 mod explain;
 mod groups;
+mod limits;
 #[cfg(feature = "twins")]
 mod live;
 mod machine;

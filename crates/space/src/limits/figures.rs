@@ -62,9 +62,7 @@ impl Figure {
 
     /// Returns the figure of an aim with this name.
     pub fn find(name: &str) -> Option<Figure> {
-        let is_aim = |figure: &&Figure| {
-            !matches!(figure, Figure::Mean | Figure::ThrottledTime | Figure::Cpus)
-        };
+        let is_aim = |figure: &&Figure| !matches!(figure, Figure::ThrottledTime | Figure::Cpus);
         Figure::ALL.iter().filter(is_aim).find(|figure| figure.name() == name).copied()
     }
 }

@@ -4,14 +4,11 @@ use super::figures::Figure;
 use super::limit::{LEAST_US, Limit, QuotaSize};
 use super::line::{Cell, Criterion, Line};
 
-/// Number of limits from the least to one that never throttles, without refinement.
-const RUNGS: u32 = 10;
-
 /// Least limit that is tried, in proportion to the group's mean demand.
 const LOWEST: f64 = 0.7;
 
-/// Factor between limits in the search for one that never throttles.
-const STRIDE: f64 = 1.5;
+/// Factor between limits, before more are tried around the answer.
+const STEP: f64 = 1.2;
 
 /// Quotas for a period and a burst.
 pub(super) struct Ladder {
@@ -86,18 +83,13 @@ impl Ladder {
             }
         };
         // A limit of all CPUs cannot be used up.
-        let mut top = (demand.ceil() as u64).clamp(low, most);
+        let mut percent = low;
         loop {
-            let place = add(&mut cells, top)?;
-            if cells[place].1.is_never_throttled() || top == most {
+            let place = add(&mut cells, percent)?;
+            if cells[place].1.is_never_throttled() || percent == most {
                 break;
             }
-            top = ((top as f64 * STRIDE).ceil() as u64).min(most);
-        }
-        for rung in 0..RUNGS {
-            let part = f64::from(rung) / f64::from(RUNGS - 1);
-            let percent = low as f64 * libm::pow(top as f64 / low as f64, part);
-            add(&mut cells, percent.round() as u64)?;
+            percent = (percent + 1).max((percent as f64 * STEP).round() as u64).min(most);
         }
         // Halves the interval below the least that holds the criterion.
         loop {

@@ -91,6 +91,6 @@ fn what_cannot_run_is_refused() {
         "--group: there is no group /bx; did you mean /box?"
     );
     assert!(error(|spec| spec.group = "/".into()).contains("the root group has no limit"));
-    let no_quotas = error(|spec| spec.plan.schedulers = vec!["cfs@2.6.24".into()]);
+    let no_quotas = error(|spec| spec.plan.schedulers = vec!["cfs@2.6.32".into()]);
     assert!(no_quotas.contains("limit"), "{no_quotas}");
 }
