@@ -23,7 +23,8 @@ fn the_least_limit_that_holds_an_aim_is_found_and_said_in_the_words_of_each_plac
     );
     let marked: Vec<&str> = text.lines().filter(|line| line.starts_with("> ")).collect();
     assert!(marked.len() == 1 && marked[0].contains("3 of 3"), "{text}");
-    let quota_us = marked[0].split_whitespace().nth(3).expect("a quota");
+    let cpus: f64 = marked[0].split_whitespace().nth(1).expect("a limit").parse().expect("CPUs");
+    let quota_us = (cpus * 100_000.0).round();
     for part in [
         "The least limit that holds p99 < 50ms in all 3 runs: 0.",
         &format!("cgroup v2    cpu.max: {quota_us} 100000"),

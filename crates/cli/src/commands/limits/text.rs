@@ -2,13 +2,16 @@
 
 use crate::terminal::counted;
 use schedlab_report::Style;
-use schedlab_report::format::{duration, per_second, percent};
+use schedlab_report::format::{duration, per_second};
 use schedlab_report::table::rows;
 use schedlab_space::limits::{Band, Cell, Criterion, Figure, Limits, Line, number, words};
 use std::fmt::Write as _;
 
-/// Width of the curve, in characters.
-const CURVE: usize = 32;
+/// Largest width of the curve, in characters, and the smallest with which it is drawn.
+const CURVE: (usize, usize) = (32, 10);
+
+/// Width of the other columns.
+const OTHERS: usize = 100;
 
 /// Part of the machine at which a group that is not limited fills it.
 const FULL: f64 = 0.97;
@@ -24,7 +27,7 @@ pub fn text(name: &str, limits: &Limits, style: Style) -> String {
     if let Some(line) = limits.lines.first() {
         demand(&mut text, limits, line, style);
     }
-    let scale = Scale::of(limits);
+    let scale = Scale::of(limits, style);
     for line in &limits.lines {
         text.push('\n');
         if limits.lines.len() > 1 {
@@ -89,6 +92,7 @@ fn table(limits: &Limits, line: &Line, scale: Option<&Scale>, style: Style) -> S
     let mut lines = vec![];
     let time = |ns: f64| duration(ns.round() as u64, style.unicode);
     let has_requests = scale.is_some();
+    let has_curve = scale.is_some_and(|scale| scale.width >= CURVE.1);
     for (place, cell) in line
         .cells
         .iter()
@@ -99,12 +103,12 @@ fn table(limits: &Limits, line: &Line, scale: Option<&Scale>, style: Style) -> S
         let mark = if place.is_some() && place == line.least { ">" } else { " " };
         let mut row = vec![format!("{mark} {}", cell.limit)];
         row.push(match place {
-            Some(_) => cell.limit.cpu_max(),
+            Some(_) => time(cell.limit.quota_us.unwrap_or(0) as f64 * 1e3),
             None => "max".into(),
         });
         row.push(match place {
             Some(_) => cell.band(Figure::Throttled).map_or("-".into(), |band| {
-                spread(band, |part| percent(part), |part| format!("{:.1}", part * 100.0))
+                spread(band, |part| format!("{} %", percent(part)), percent)
             }),
             None => String::new(),
         });
@@ -113,8 +117,10 @@ fn table(limits: &Limits, line: &Line, scale: Option<&Scale>, style: Style) -> S
             row.push(p50.map_or("-".into(), |band| time(band.median)));
             let p99 = cell.band(Figure::P99);
             row.push(p99.map_or("-".into(), |band| spread(band, time, time)));
-            let curve = scale.zip(p99).map(|(scale, band)| scale.draw(band, style));
-            row.push(curve.unwrap_or_default());
+            if has_curve {
+                let curve = scale.zip(p99).map(|(scale, band)| scale.draw(band, style));
+                row.push(curve.unwrap_or_default());
+            }
             let rate = cell.band(Figure::Throughput);
             let behind = if line.keeps_up(cell) { "" } else { " *" };
             row.push(rate.map_or("-".into(), |it| format!("{}{behind}", per_second(it.median))));
@@ -129,18 +135,27 @@ fn table(limits: &Limits, line: &Line, scale: Option<&Scale>, style: Style) -> S
         }
         lines.push(row);
     }
-    let curve_head = scale.map_or(String::new(), |scale| {
-        format!("p99 from {} to {}", time(scale.least), time(scale.most))
-    });
-    let mut heads = vec!["  limit", "cpu.max", "throttled"];
+    let curve_head = scale
+        .map_or(String::new(), |scale| format!("{} to {}", time(scale.least), time(scale.most)));
+    let mut heads = vec!["  limit", "quota", "throttled"];
     match has_requests {
-        true => heads.extend(["p50", "p99 (least to most)", &curve_head, "requests"]),
+        true => {
+            heads.extend(["p50", "p99 (least to most)"]);
+            heads.extend(has_curve.then_some(curve_head.as_str()));
+            heads.push("requests");
+        }
         false => heads.push("CPUs used"),
     }
     if matches!(limits.criterion, Criterion::Aims(_)) {
         heads.push("hold it");
     }
     rows(&heads, &lines, style)
+}
+
+/// Formats a part as a percentage, with a decimal if it is small.
+fn percent(part: f64) -> String {
+    let percent = part * 100.0;
+    if part == 0.0 || percent >= 9.95 { format!("{percent:.0}") } else { format!("{percent:.1}") }
 }
 
 /// Formats a band: the median, and least and most if they differ.
@@ -155,11 +170,13 @@ struct Scale {
     most: f64,
     /// Bound of an aim for the figure, ns.
     bound: Option<f64>,
+    /// Width, in characters.
+    width: usize,
 }
 
 impl Scale {
     /// Returns the scale of all 99th percentiles. `None`: there are no requests.
-    fn of(limits: &Limits) -> Option<Scale> {
+    fn of(limits: &Limits, style: Style) -> Option<Scale> {
         let cells = |line: &Line| -> Vec<Band> {
             let Line { unlimited, cells, .. } = line;
             let all = std::iter::once(unlimited).chain(cells);
@@ -173,7 +190,8 @@ impl Scale {
             _ => None,
         };
         let bound = bound.map(|aim| aim.bound);
-        (!bands.is_empty()).then_some(Scale { least, most, bound })
+        let width = style.width.saturating_sub(OTHERS).min(CURVE.0);
+        (!bands.is_empty()).then_some(Scale { least, most, bound, width })
     }
 
     /// Returns the column of a value.
@@ -182,20 +200,20 @@ impl Scale {
             return 0;
         }
         let part = (value.max(self.least) / self.least).ln() / (self.most / self.least).ln();
-        ((part.min(1.0) * (CURVE - 1) as f64).round()) as usize
+        (part.min(1.0) * (self.width - 1) as f64).round() as usize
     }
 
     /// Draws a band, its median, and the bound of the aim.
     fn draw(&self, band: Band, style: Style) -> String {
         let [median, along, bound] =
             if style.unicode { ['●', '─', '┆'] } else { ['o', '-', '|'] };
-        let mut drawn = [' '; CURVE];
+        let mut drawn = vec![' '; self.width];
         if let Some(ns) = self.bound.filter(|ns| (self.least..=self.most).contains(ns)) {
             drawn[self.column(ns)] = bound;
         }
         drawn[self.column(band.min)..=self.column(band.max)].fill(along);
         drawn[self.column(band.median)] = median;
-        drawn.iter().collect()
+        drawn.into_iter().collect()
     }
 }
 
