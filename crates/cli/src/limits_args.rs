@@ -65,8 +65,8 @@ pub struct LimitsArgs {
     /// Linux, eevdf]
     #[arg(short, long, value_name = "NAME")]
     pub scheduler: Option<String>,
-    /// Numbers of CPUs to try [default: the number that the workload's `cpus` name, at least 1; with
-    /// --machine, all]
+    /// Numbers of CPUs to try [default: the number that the workload's `cpus` name, at least 1;
+    /// with --machine, all]
     #[arg(short, long, value_name = "N,...", value_delimiter = ',',
         value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Vec<u32>,

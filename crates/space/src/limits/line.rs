@@ -57,7 +57,7 @@ pub struct Line {
     pub least: Option<usize>,
 }
 
-/// What a limit must hold.
+/// Condition that a limit must hold.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Criterion {
     /// These aims, in every run.

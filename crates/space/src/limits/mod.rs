@@ -1,7 +1,7 @@
 //! CPU limits of a group: response times and throttling by quota, period and burst ([`Limits`]).
 //!
 //! Each limit runs with several seeds, which draw the phases of its periods. A figure of a limit
-//! is the band of its runs: the least, the median, and the most. [`Limits::best`] is the least limit
+//! is the band of its runs: the least, the median, and the most. [`Limits::best`] is the least one
 //! that holds the [`Aim`]s in every run, or without an aim the knee: the least limit whose 99th
 //! percentile of response times is close to that without a limit. All larger limits that were
 //! tried hold them, too.
@@ -61,7 +61,7 @@ pub struct Limits {
     pub scheduler: String,
     /// Number of runs of each limit.
     pub repeat: u64,
-    /// What the least limit holds.
+    /// Condition that the least limit holds.
     pub criterion: Criterion,
     /// Limits by CPUs, period and burst.
     pub lines: Vec<Line>,

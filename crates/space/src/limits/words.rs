@@ -9,7 +9,7 @@ pub struct Words {
     pub place: &'static str,
     /// Lines to write there.
     pub lines: Vec<String>,
-    /// What the place cannot express, or does to other groups.
+    /// Limitations of the place, and effects on other groups.
     pub notes: Vec<String>,
 }
 

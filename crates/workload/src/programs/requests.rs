@@ -7,8 +7,8 @@
 //!
 //! A request is due when its timer expires (even if the thread is late), when its semaphore is
 //! posted (even if all threads are busy), or when its thread is signalled, resumed, or at the end
-//! of its sleep. It is done at the end of the last work before the next such place. Waits in the
-//! middle (mutexes, barriers, disks, the weaker of the places above) are part of it.
+//! of its sleep. It is done at the end of the last work before the next such place. Other
+//! waits (mutexes, barriers, disks, the weaker of the places above) are part of it.
 
 use super::script::{Instr, RequestFilter, Scripts};
 use schedlab_core::TaskId;
