@@ -28,8 +28,8 @@ Examples:
   schedlab limits examples/server-limited.json --group /box --aim 'throttled < 1%' --cpus 2,8 \\
       --format json
 
-Exit status: 0 a limit was found; 1 no limit that was tried holds the aim; 2 the request cannot be
-carried out.")]
+Exit status: 0 a limit holds the aim, or there is no aim; 1 no limit that was tried holds it; 2 the
+request cannot be carried out.")]
 pub struct LimitsArgs {
     /// Workload in rt-app's JSON language
     #[arg(value_name = "FILE")]

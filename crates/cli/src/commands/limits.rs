@@ -36,7 +36,8 @@ pub fn limits(args: &LimitsArgs, output: &mut Output) -> Result<Status, Failure>
             writeln!(output.documents(), "{}", text.map_err(|error| error.to_string())?)?;
         }
     }
-    Ok(if limits.best().is_some() { Status::Good } else { Status::Bad })
+    let is_missed = !spec.aims.is_empty() && limits.best().is_none();
+    Ok(if is_missed { Status::Bad } else { Status::Good })
 }
 
 /// Returns the limits that the options describe.

@@ -69,6 +69,9 @@ fn an_aim_that_no_limit_holds_is_status_1() {
     let said = "No limit that was tried holds p99 < 1ms in all 3 runs.\n\
                 Neither does the group without a limit.\n";
     assert!(outcome.stdout.ends_with(said), "{}", outcome.stdout);
+    // Without an aim there is nothing to miss.
+    let text = schedlab(&limits(&["--quota", "50ms"])).good();
+    assert!(text.contains("No limit that was tried has a p99 within 10 %"), "{text}");
 }
 
 #[test]
