@@ -44,9 +44,9 @@ Examples:
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
   schedlab bench hackbench --groups 25..100:25     a benchmark, as a curve for each scheduler
   schedlab sweep examples/sweep-desktop.toml       many runs, with anything varied
+  schedlab limits FILE --group /box --aim 'p99 < 50ms'          which CPU limit holds it?
   schedlab tune examples/tune-desktop.toml         which settings are best for a load?
   schedlab explain examples/desktop.json -s cfs --at 0.5s       why did it do that?
-  schedlab limits FILE --group /box --aim 'p99 < 50ms'          which CPU limit holds it?
   schedlab top examples/desktop.json -s o_1,eevdf  the run in virtual time, displayed as in top
   schedlab list                                    the available schedulers
   schedlab verify tests/golden                     do they match the kernels they come from?
@@ -72,9 +72,9 @@ pub enum Command {
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Sweep(Box<SweepArgs>),
+    Limits(Box<LimitsArgs>),
     Tune(TuneArgs),
     Explain(Box<ExplainArgs>),
-    Limits(Box<LimitsArgs>),
     #[cfg(feature = "tui")]
     Top(Box<TopArgs>),
     Verify(VerifyArgs),

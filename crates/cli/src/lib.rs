@@ -129,6 +129,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Run(args) => commands::run::run(args, &mut output),
         Command::Bench(args) => commands::bench::bench(&args.command, &mut output),
         Command::Sweep(args) => commands::sweep::sweep(args, &mut output),
+        Command::Limits(args) => commands::limits::limits(args, &mut output),
         Command::Tune(args) => commands::tune::tune(args, &mut output),
         Command::Stress(args) => commands::stress::stress(args, &mut output),
         Command::Verify(args) => commands::verify::verify(args, &mut output),
@@ -145,7 +146,6 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         #[cfg(all(feature = "host", target_os = "linux"))]
         Command::Host(args) => commands::host::host(args, &mut output),
         Command::Explain(args) => commands::explain::explain(args, &mut output),
-        Command::Limits(args) => commands::limits::limits(args, &mut output),
         #[cfg(feature = "tui")]
         Command::Top(args) => commands::top::top(args, &mut output),
         Command::ExplainMetric(args) => commands::explain_metric::explain(args, &mut output),
