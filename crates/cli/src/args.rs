@@ -7,6 +7,7 @@ use crate::explain_args::ExplainArgs;
 use crate::given::GivenArgs;
 #[cfg(all(feature = "host", target_os = "linux"))]
 use crate::host_args::HostArgs;
+use crate::limits_args::LimitsArgs;
 use crate::options::{Color, ListFormat, OnOff, RunFormat, cost_setting, micros, setting, time};
 use crate::outputs::OutputArgs;
 use crate::page::PageArgs;
@@ -44,6 +45,7 @@ Examples:
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
   schedlab bench hackbench --groups 25..100:25     a benchmark, as a curve for each scheduler
   schedlab sweep examples/sweep-desktop.toml       many runs, with anything varied
+  schedlab limits FILE --group /box --aim 'p99 < 50ms'          which CPU limit holds it?
   schedlab tune examples/tune-desktop.toml         which settings are best for a load?
   schedlab explain examples/desktop.json -s cfs --at 0.5s       why did it do that?
   schedlab bisect FILE --metric METRIC --from 6.6 --to 7.3      which release changed it?
@@ -72,6 +74,7 @@ pub enum Command {
     Run(Box<RunArgs>),
     Bench(Box<BenchArgs>),
     Sweep(Box<SweepArgs>),
+    Limits(Box<LimitsArgs>),
     Tune(TuneArgs),
     Explain(Box<ExplainArgs>),
     Bisect(Box<BisectArgs>),

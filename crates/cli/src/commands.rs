@@ -9,6 +9,7 @@ pub mod explain;
 pub mod explain_metric;
 #[cfg(all(feature = "host", target_os = "linux"))]
 pub mod host;
+pub mod limits;
 pub mod list;
 #[cfg(feature = "twins")]
 pub mod live;

@@ -21,6 +21,7 @@ mod given;
 #[cfg(all(feature = "host", target_os = "linux"))]
 mod host_args;
 mod interrupt;
+mod limits_args;
 mod mix_args;
 mod options;
 mod outputs;
@@ -129,6 +130,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Run(args) => commands::run::run(args, &mut output),
         Command::Bench(args) => commands::bench::bench(&args.command, &mut output),
         Command::Sweep(args) => commands::sweep::sweep(args, &mut output),
+        Command::Limits(args) => commands::limits::limits(args, &mut output),
         Command::Tune(args) => commands::tune::tune(args, &mut output),
         Command::Stress(args) => commands::stress::stress(args, &mut output),
         Command::Verify(args) => commands::verify::verify(args, &mut output),

@@ -14,7 +14,7 @@ use schedlab_measure::{Extent, Fairness, Group};
 use schedlab_workload::programs::Kernel;
 use schedlab_workload::timetable::{Drive, Surroundings};
 use schedlab_workload::{
-    Diagnostic, GroupPlan, GroupSettings, Model, Options, Target, Timetable, rt_app,
+    Diagnostic, GroupPlan, GroupSettings, Model, Options, RequestFilter, Target, Timetable, rt_app,
 };
 
 /// A workload and the machine that runs it.
@@ -30,6 +30,8 @@ pub struct Experiment {
     pub record: Option<Extent>,
     /// Maximum number of lines kept of rt-app's log. `0`: no log is kept.
     pub log_lines: usize,
+    /// Requests whose response times are recorded. `None`: none are.
+    pub requests: Option<RequestFilter>,
     /// Actions on the machine while it runs. A tunable that the scheduler does not have is skipped.
     pub timetable: Timetable,
 }
@@ -59,6 +61,7 @@ impl Experiment {
             config: RunConfig::flat(cpus),
             record: None,
             log_lines: 0,
+            requests: None,
             timetable: Timetable::default(),
         })
     }
@@ -205,6 +208,7 @@ impl Experiment {
             group_ids: self.groups.ids_of(&ids, &paths),
             calls: config.costs.as_ref().map(|costs| setup::calls(costs, choice)),
             log_lines: self.log_lines,
+            requests: self.requests.clone(),
             start: config.start,
             ..Options::default()
         };

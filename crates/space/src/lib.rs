@@ -13,6 +13,7 @@
 //! * `metric`: the metrics reported for each run; `quantity`: the quantities in them.
 //! * [`bisect`]: the release, and the difference, that changed a figure.
 //! * `execute`: runs; `judged`: runs that end early once they are hopeless.
+//! * [`limits`]: CPU limits of a group.
 //! * [`store`]: results in files; [`summary`]: means, best points and Pareto fronts.
 //!
 //! ```
@@ -49,6 +50,7 @@ mod cells;
 mod execute;
 mod form;
 mod judged;
+pub mod limits;
 mod metric;
 #[cfg(feature = "parquet")]
 mod parquet;

@@ -42,7 +42,8 @@ pub use golden::GoldenFile;
 pub use model::Model;
 pub use programs::{
     AddressSpaces, Conventions, Deadlock, EVENTS_AT_ONE_INSTANT, EVENTS_AT_ONE_INSTANT_EACH,
-    EVENTS_AT_ONE_INSTANT_TOGETHER, Kernel, Log, LogLine, ThreadInfo, WaitingThread, WaitsFor,
+    EVENTS_AT_ONE_INSTANT_TOGETHER, Kernel, Log, LogLine, Request, RequestFilter, Requests,
+    ThreadInfo, WaitingThread, WaitsFor,
 };
 pub use rt_app::{Costs, Options, Start, Target};
 pub use timetable::Timetable;

@@ -48,7 +48,7 @@ use crate::cursor::Cursor;
 use crate::diagnostic::{Diagnostic, Source};
 use crate::json;
 use crate::model::Model;
-use crate::programs::{Conventions, Kernel, ScriptOptions, Scripts};
+use crate::programs::{Conventions, Kernel, RequestFilter, ScriptOptions, Scripts};
 use schedlab_core::GroupId;
 use schedlab_machine::costs::CallCosts;
 
@@ -74,6 +74,8 @@ pub struct Options {
     pub calls: Option<CallCosts>,
     /// Maximum number of lines of rt-app's log. `0`: no log.
     pub log_lines: usize,
+    /// Requests whose response times are recorded. `None`: none are.
+    pub requests: Option<RequestFilter>,
     /// Deviations from rt-app.
     pub conventions: Conventions,
     /// How initial threads begin.
@@ -155,8 +157,8 @@ pub(crate) fn prepare_as(
         let message = format!("{given} group ids for {groups} groups");
         return Err(Diagnostic::without_source(&model.name, "", message));
     }
-    let Options { group_ids, calls, log_lines, conventions, start, .. } = options;
-    let options = ScriptOptions { group_ids, calls, log_lines, conventions };
+    let Options { group_ids, calls, log_lines, requests, conventions, start, .. } = options;
+    let options = ScriptOptions { group_ids, calls, log_lines, requests, conventions };
     let mut kernel = Kernel::with_scripts(scripts, options);
     if start == Start::Wake {
         start::one_after_the_other(&mut kernel);

@@ -16,6 +16,7 @@ mod defects;
 mod event_loops;
 mod explain;
 mod groups;
+mod limits;
 #[cfg(feature = "twins")]
 mod live;
 mod machine;

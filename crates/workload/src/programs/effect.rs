@@ -6,6 +6,7 @@ use super::channel::Wakes;
 use super::kernel::{Kernel, PendingFork};
 use super::limits::THREADS_MAX;
 use super::mutex::MutexId;
+use super::requests::Place;
 use super::script::AddressSpaces;
 use super::semaphore::SemaphoreKind;
 use super::step::Step;
@@ -70,6 +71,12 @@ impl Kernel {
                 this.missed_periods += u64::from(expires_ns < now_ns);
                 if let Some(log) = &mut self.log {
                     log.timer(number, period_ns, expires_ns as i64 - now_ns as i64);
+                }
+                if let Some(requests) = &mut self.requests {
+                    let worked = std::mem::take(&mut this.worked);
+                    requests.reach(number, Place::Timer, now_ns, this.start_ns, worked);
+                    requests.set_due(number, Place::Timer, expires_ns);
+                    requests.set_period(number, if absolute { period_ns } else { 0 });
                 }
                 if expires_ns > now_ns {
                     this.timing = Timing::Timer;
@@ -140,14 +147,26 @@ impl Kernel {
                 }
             }
             Step::Post(id) => {
-                if let Some(first) = objects.semaphores[id.0 as usize].post() {
+                let first = objects.semaphores[id.0 as usize].post();
+                if let Some(requests) = &mut self.requests {
+                    requests.post(id.0, now_ns, first);
+                }
+                if let Some(first) = first {
                     return op(self.wake(number, first, false));
                 }
             }
             Step::Wait(id) => {
                 let semaphore = &mut objects.semaphores[id.0 as usize];
                 let kind = semaphore.kind;
-                if semaphore.take() {
+                let takes = semaphore.take();
+                if let Some(requests) = &mut self.requests {
+                    let worked = std::mem::take(&mut this.worked);
+                    requests.reach(number, Place::Wait, now_ns, this.start_ns, worked);
+                    if takes {
+                        requests.take_post(id.0, number);
+                    }
+                }
+                if takes {
                     let ns = futex_ns(&self.costs, kind == SemaphoreKind::Syscall);
                     return if ns > 0 { op(Op::Run { ns }) } else { Ok(Outcome::Done) };
                 }
@@ -168,17 +187,24 @@ impl Kernel {
             Step::WaitCondition(condition, mutex) => {
                 this.attempt = Attempt::Signalled;
                 this.defer(Step::Lock(mutex, 0));
+                self.await_request(now_ns, number, Place::Wait);
                 self.release(number, mutex);
                 self.objects.conditions[condition.0 as usize].push_back(number);
                 return self.block(now_ns, number, Blocked::Condition(condition.0));
             }
             Step::Signal(id) => {
                 if let Some(first) = objects.conditions[id.0 as usize].pop_front() {
+                    if let Some(requests) = &mut self.requests {
+                        requests.set_due(first, Place::Wait, now_ns);
+                    }
                     return op(self.wake(number, first, false));
                 }
             }
             Step::Broadcast(id) => {
                 while let Some(first) = self.objects.conditions[id.0 as usize].pop_front() {
+                    if let Some(requests) = &mut self.requests {
+                        requests.set_due(first, Place::Wait, now_ns);
+                    }
                     self.unblock(number, first, false);
                 }
             }
@@ -216,12 +242,16 @@ impl Kernel {
                     let suspended = &mut self.objects.suspensions[name.0 as usize];
                     suspended.queue(sleeper, tasks.len(), |sleeper| is_asleep(tasks, sleeper));
                 }
+                self.await_request(now_ns, number, Place::Wait);
                 return self.block(now_ns, number, Blocked::Suspended);
             }
             Step::Resume { name, sync } => {
                 while let Some(sleeper) = self.objects.suspensions[name.0 as usize]
                     .pop(|sleeper| is_asleep(&self.tasks, sleeper))
                 {
+                    if let Some(requests) = &mut self.requests {
+                        requests.set_due(sleeper, Place::Wait, now_ns);
+                    }
                     self.unblock(number, sleeper, sync);
                 }
             }
@@ -366,6 +396,7 @@ impl Kernel {
 
     /// Ends a task, and wakes its parent if the parent waits for that.
     pub(super) fn exit(&mut self, now_ns: u64, number: u32) {
+        self.await_request(now_ns, number, Place::Exit);
         let this = &mut self.tasks[number as usize];
         this.stage = Stage::Over;
         // The counts of a script are read after the run.

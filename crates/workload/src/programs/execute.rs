@@ -4,6 +4,7 @@ use super::barrier::BarrierId;
 use super::device::DiskId;
 use super::kernel::Kernel;
 use super::mutex::MutexId;
+use super::requests::{Place, Request, Requests};
 use super::script::{Instr, Log, NONE, Scripts, ThreadInfo};
 use super::semaphore::SemaphoreId;
 use super::step::Step;
@@ -76,6 +77,21 @@ impl Kernel {
         self.log
     }
 
+    /// Returns the recorded requests, if that was requested.
+    pub fn requests(&self) -> Option<&Requests> {
+        self.requests.as_ref()
+    }
+
+    /// Returns the recorded threads' requests that are due and not done at `now_ns`, at which they
+    /// are taken to be done.
+    pub fn unfinished_requests(&self, now_ns: u64) -> Vec<Request> {
+        let thread = |thread: u32| {
+            let task = &self.tasks[thread as usize];
+            (task.start_ns, task.worked)
+        };
+        self.requests.as_ref().map_or(vec![], |requests| requests.unfinished(now_ns, thread))
+    }
+
     /// Executes markers: ends and beginnings of phases, and properties that are already in force.
     /// Returns the next other instruction, at which the thread stays, or `None` for a task that
     /// executes no script.
@@ -125,7 +141,10 @@ impl Kernel {
                 task.begin_run(now_ns, number, ns, &mut self.log);
                 Step::Run(ns)
             }
-            Instr::Work { ns } => Step::Run(ns),
+            Instr::Work { ns } => {
+                task.worked = true;
+                Step::Run(ns)
+            }
             Instr::Runtime { ns } => self.runtime(now_ns, number, ns),
             Instr::Sleep { ns } => Step::Sleep(ns),
             Instr::Until { ns } => {
@@ -213,7 +232,12 @@ impl Kernel {
             }
             Some(Instr::Sleep { ns: ns @ 1.. }) if self.instant.count(now_ns, task, count) => {
                 task.advance();
-                Ok(Event::Op(self.sleep(number, now_ns.saturating_add(ns))))
+                let until_ns = now_ns.saturating_add(ns);
+                self.await_request(now_ns, number, Place::Sleep);
+                if let Some(requests) = &mut self.requests {
+                    requests.set_due(number, Place::Sleep, until_ns);
+                }
+                Ok(Event::Op(self.sleep(number, until_ns)))
             }
             Some(Instr::Run { ns: 1.. } | Instr::Sleep { ns: 1.. }) => {
                 Err(self.no_time_passes(now_ns, number))
@@ -243,6 +267,16 @@ impl Kernel {
         Ok(Event::Step(step))
     }
 
+    /// Records that a thread arrives at a place where it may wait for its next request.
+    #[inline]
+    pub(super) fn await_request(&mut self, now_ns: u64, number: u32, place: Place) {
+        if let Some(requests) = &mut self.requests {
+            let task = &mut self.tasks[number as usize];
+            let worked = std::mem::take(&mut task.worked);
+            requests.reach(number, place, now_ns, task.start_ns, worked);
+        }
+    }
+
     /// Returns a piece of work of a `runtime` event, if its time is not over.
     fn runtime(&mut self, now_ns: u64, number: u32, ns: u64) -> Step {
         let task = &mut self.tasks[number as usize];
@@ -266,6 +300,7 @@ impl Kernel {
             return Step::Run(0);
         }
         task.after_run = true;
+        task.worked = true;
         if let Body::Script(cursor) = &mut task.body {
             // It returns to read the clock.
             cursor.pc = cursor.at;
@@ -330,6 +365,7 @@ impl Task {
             self.timing = Timing::Run;
             self.since_ns = now_ns;
             self.after_run = true;
+            self.worked = true;
         }
     }
 }

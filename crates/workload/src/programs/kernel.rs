@@ -7,6 +7,7 @@ use super::objects::Objects;
 use super::part::{Part, PartId, PartState};
 use super::profile::Profile;
 use super::random::Random;
+use super::requests::Requests;
 use super::script::{AddressSpaces, Conventions, Cursor, Log, ScriptOptions, Scripts};
 use super::semaphore::SemaphoreKind;
 use super::step::{OwnState, Spawn};
@@ -54,6 +55,7 @@ pub struct Kernel {
     /// By script: the number of its next thread.
     next_instance: Vec<u32>,
     pub(super) log: Option<Log>,
+    pub(super) requests: Option<Requests>,
 }
 
 /// Gives access to the kernel inside a wrapper.
@@ -86,6 +88,7 @@ impl Kernel {
             conventions: Conventions::default(),
             next_instance: vec![],
             log: None,
+            requests: None,
         }
     }
 
@@ -126,6 +129,7 @@ impl Kernel {
         }
         kernel.conventions = options.conventions;
         kernel.log = (options.log_lines > 0).then(|| Log::new(options.log_lines, &scripts));
+        kernel.requests = options.requests.map(|filter| Requests::new(&filter, &scripts));
         kernel.next_instance = vec![0; scripts.scripts.len()];
         kernel.tasks.reserve(scripts.initial_threads());
         kernel.initial.reserve(scripts.initial_threads());
@@ -297,6 +301,12 @@ impl Kernel {
         let number = TaskId(self.tasks.len() as u32);
         let within = self.parts[part.index()].task_comes();
         let random = Random::new(part.seed(self.seed), within);
+        if let Some(requests) = &mut self.requests {
+            requests.new_thread(match &body {
+                Body::Script(cursor) => Some(cursor.script),
+                _ => None,
+            });
+        }
         self.tasks.push(Task {
             name: "",
             part,
@@ -312,6 +322,7 @@ impl Kernel {
             owes_ns: 0,
             attempt: Attempt::First,
             after_run: false,
+            worked: false,
             forked: parent.is_some(),
             killed: false,
             parent,

@@ -54,6 +54,9 @@ mod part;
 mod parts;
 mod profile;
 mod random;
+mod requests;
+#[cfg(test)]
+mod requests_tests;
 mod script;
 mod semaphore;
 mod step;
@@ -77,9 +80,10 @@ pub use objects::Objects;
 pub use part::{Part, PartId};
 pub use profile::Profile;
 pub use random::Random;
+pub use requests::{Request, Requests};
 pub use script::{
-    AddressSpaces, BarrierInfo, Conventions, Instr, Log, LogLine, NONE, PhaseCode, Script,
-    ScriptOptions, Scripts, ThreadInfo,
+    AddressSpaces, BarrierInfo, Conventions, Instr, Log, LogLine, NONE, PhaseCode, RequestFilter,
+    Script, ScriptOptions, Scripts, ThreadInfo,
 };
 pub use semaphore::{SemaphoreId, SemaphoreKind};
 pub use step::{Context, Program, Spawn, Step};

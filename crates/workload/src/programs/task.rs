@@ -96,6 +96,8 @@ pub(super) struct Task {
     /// Whether the previous event was a run: the task is at the end of its work, and not at a start
     /// or the end of a sleep.
     pub after_run: bool,
+    /// Whether it has worked since it last waited for a request, if requests are recorded.
+    pub worked: bool,
     pub forked: bool,
     /// Whether it was killed and does nothing more.
     pub killed: bool,

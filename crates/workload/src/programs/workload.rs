@@ -184,6 +184,9 @@ impl Workload for Kernel {
     /// what it holds forever, like a mutex that is not robust and whose owner is dead. See
     /// [`Kernel::wait_graph`].
     fn killed(&mut self, now_ns: u64, task: TaskId) {
+        if let Some(requests) = &mut self.requests {
+            requests.forget(task.0);
+        }
         let this = &mut self.tasks[task.index()];
         this.killed = true;
         let blocked = std::mem::take(&mut this.blocked);

@@ -457,6 +457,15 @@ impl Conventions {
     }
 }
 
+/// Selection of requests to record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RequestFilter {
+    /// Group: threads that were born in it or below it are recorded. "" or "/": all threads.
+    pub group: String,
+    /// Maximum number of requests that are kept. Memory for them is allocated in advance.
+    pub most: usize,
+}
+
 /// Options of a run of scripts.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptOptions {
@@ -467,6 +476,8 @@ pub struct ScriptOptions {
     pub calls: Option<CallCosts>,
     /// Maximum number of lines of rt-app's log. `0`: no log.
     pub log_lines: usize,
+    /// Requests whose response times are recorded. `None`: none are.
+    pub requests: Option<RequestFilter>,
     /// Deviations from rt-app.
     pub conventions: Conventions,
 }
