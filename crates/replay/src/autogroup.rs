@@ -130,8 +130,14 @@ mod tests {
         let guess = Guess::new(&trace, &processes, parents);
         let group = |process| guess.group(process);
         assert_eq!((group(1), group(2), group(9), group(77)), (None, None, None, None));
-        assert_eq!((group(10), group(50)), (Some("/autogroup-p10".into()), Some("/autogroup-p50".into())));
-        assert_eq!((group(30), group(35)), (Some("/autogroup-p30".into()), Some("/autogroup-p30".into())));
+        assert_eq!(
+            (group(10), group(50)),
+            (Some("/autogroup-p10".into()), Some("/autogroup-p50".into()))
+        );
+        assert_eq!(
+            (group(30), group(35)),
+            (Some("/autogroup-p30".into()), Some("/autogroup-p30".into()))
+        );
         assert_eq!(group(36), Some("/autogroup-p36".into()), "its parent did not fork");
         assert!(group(60).is_some());
         let circle = Guess { forking: BTreeSet::from([60, 61]), ..guess };
