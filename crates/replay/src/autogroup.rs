@@ -5,14 +5,13 @@
 //! autogroups compete with each other by their own nice values. The nice value of a task is thus
 //! without effect on the tasks of other sessions. Real-time tasks are not affected.
 
-use crate::trace::Trace;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// First part of the paths of these groups.
 pub const PREFIX: &str = "/autogroup-";
 
-/// Maximum number of ancestors that are followed: processes in a hostile file may be in a circle.
-const ANCESTORS_MAX: usize = 64;
+/// Priority of nice 0 on the kernel's scale.
+const NICE_0: i32 = 120;
 
 /// Returns whether kernels of this release have autogroups. `None`: the text is not a release.
 pub fn is_in(release: &str) -> Option<bool> {
@@ -44,54 +43,31 @@ impl Membership {
     }
 }
 
-/// Processes of a side file without sessions, from which sessions are guessed.
+/// Guesses the sessions of a side file without them. Returns the group of each task of a trace.
+/// `tasks`: process, parent of the process, and priority on the kernel's scale.
 ///
-/// A task that the recording shows as forked is in the session of its parent. A process from before
-/// the recording is taken to be in the session of its parent if the parent forks during the
-/// recording, as `make` and servers with workers do, otherwise to begin its own, as the jobs of a
-/// shell do that were started with `setsid`, and daemons.
-#[derive(Debug)]
-pub(crate) struct Guess {
-    parents: BTreeMap<u32, u32>,
-    forking: BTreeSet<u32>,
-}
-
-impl Guess {
-    /// Prepares the guess. `processes`: process of each thread. `parents`: parent of each process.
-    pub(crate) fn new(
-        trace: &Trace,
-        processes: &BTreeMap<u32, u32>,
-        parents: BTreeMap<u32, u32>,
-    ) -> Guess {
-        let forking = trace.tasks.iter().filter_map(|task| {
-            let parent = trace.tasks.get(task.forked_by?)?.pid;
-            Some(processes.get(&parent).copied().unwrap_or(parent))
-        });
-        Guess { forking: forking.collect(), parents }
+/// A process whose parent does not run during the recording may be a job of its own, started with
+/// `setsid`, or share a session with jobs of the same shell. It is taken to be a job of its own if
+/// it has one task in the trace, at nice 0. Such a task has the same weight in the root group, so
+/// that the guess does not affect the replay of the recorded run. It affects only changes of nice
+/// values. All other tasks stay in the root group.
+pub(crate) fn guess(tasks: &[Option<(u32, u32, i32)>]) -> Vec<Option<String>> {
+    let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
+    for &(process, ..) in tasks.iter().flatten() {
+        *counts.entry(process).or_default() += 1;
     }
-
-    /// Returns the path of the group of a process. `None`: the root, as for the kernel's threads.
-    pub(crate) fn group(&self, process: u32) -> Option<String> {
-        // Threads of the kernel have no parent, or thread 2.
-        let parent = |process: u32| self.parents.get(&process).copied().filter(|&it| it != 0);
-        if parent(process)? == 2 {
-            return None;
-        }
-        let mut leader = process;
-        for _ in 0..ANCESTORS_MAX {
-            match parent(leader) {
-                Some(above) if above > 2 && self.forking.contains(&above) => leader = above,
-                _ => break,
-            }
-        }
-        Some(format!("{PREFIX}p{leader}"))
-    }
+    let group = |&(process, parent, prio): &(u32, u32, i32)| {
+        let is_alone = counts.get(&process) == Some(&1);
+        // Task 2 is the parent of the kernel's threads, which are in the root group like init.
+        let is_job = parent != 0 && parent != 2 && !counts.contains_key(&parent);
+        (is_alone && is_job && prio == NICE_0).then(|| format!("{PREFIX}p{process}"))
+    };
+    tasks.iter().map(|task| task.as_ref().and_then(group)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Task;
 
     #[test]
     fn kernels_since_2_6_38_have_autogroups() {
@@ -109,38 +85,23 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_guessed_by_forks() {
-        let of = |pid: u32, forked_by: Option<usize>| Task { pid, forked_by, ..Task::default() };
-        // Thread 31 of make (30) forks 40 during the recording.
-        let trace = Trace { tasks: vec![of(31, None), of(40, Some(0))], ..Trace::default() };
-        let processes = BTreeMap::from([(30, 30), (31, 30)]);
-        let parents = BTreeMap::from([
-            (1, 0),
-            (2, 0),
-            (9, 2),
-            (10, 1),
-            (30, 10),
-            (35, 30),
-            (36, 35),
-            (50, 10),
-            // A circle of a hostile file.
-            (60, 61),
-            (61, 60),
-        ]);
-        let guess = Guess::new(&trace, &processes, parents);
-        let group = |process| guess.group(process);
-        assert_eq!((group(1), group(2), group(9), group(77)), (None, None, None, None));
-        assert_eq!(
-            (group(10), group(50)),
-            (Some("/autogroup-p10".into()), Some("/autogroup-p50".into()))
-        );
-        assert_eq!(
-            (group(30), group(35)),
-            (Some("/autogroup-p30".into()), Some("/autogroup-p30".into()))
-        );
-        assert_eq!(group(36), Some("/autogroup-p36".into()), "its parent did not fork");
-        assert!(group(60).is_some());
-        let circle = Guess { forking: BTreeSet::from([60, 61]), ..guess };
-        assert!(circle.group(60).is_some());
+    fn a_job_at_nice_0_is_taken_to_have_a_session() {
+        let tasks = [
+            Some((1, 0, 120)),
+            Some((9, 2, 120)),
+            // Two jobs of shell 20, which sleeps.
+            Some((30, 20, 120)),
+            Some((31, 20, 120)),
+            // Another nice value, two threads, a parent that runs, a task that is not in the file.
+            Some((32, 20, 130)),
+            Some((33, 20, 120)),
+            Some((33, 20, 120)),
+            Some((34, 31, 120)),
+            None,
+        ];
+        let found = guess(&tasks);
+        let jobs: Vec<usize> = (0..tasks.len()).filter(|&at| found[at].is_some()).collect();
+        assert_eq!(jobs, [2, 3]);
+        assert_eq!(found[2].as_deref(), Some("/autogroup-p30"));
     }
 }

@@ -2,7 +2,7 @@
 //! contain policies, affinity, groups, topology and tunables. A replay that has them is nearer to
 //! the recorded run.
 
-use crate::autogroup::{self, Guess, Membership};
+use crate::autogroup::{self, Membership};
 use crate::program::Workload;
 use crate::select::cpu_list;
 use crate::trace::Trace;
@@ -329,36 +329,55 @@ impl Side {
         if !self.has_autogroups() || (!is_recorded && !with_groups) {
             return vec![None; rows.len()];
         }
-        let guess = (!is_recorded).then(|| {
-            let processes = self.tasks.iter().filter_map(|(&tid, row)| Some((tid, row.process?)));
-            let parents = self.tasks.values().filter_map(|row| Some((row.process?, row.parent?)));
-            Guess::new(trace, &processes.collect(), parents.collect())
-        });
-        let of = |row: &Row| match &guess {
-            Some(guess) => Some((guess.group(row.process?)?, 0)),
-            None => row.membership?.group(),
-        };
-        let in_root = |row: &Option<Row>| row.clone().filter(|row| row.group.is_none());
-        let all = trace.tasks.iter().zip(rows);
-        let found: Vec<Option<(String, i32)>> = all
-            .map(|(task, row)| in_root(row).filter(|_| !task.is_kernel).and_then(|row| of(&row)))
+        // A task in a group of the CPU controller is not in an autogroup.
+        let in_root: Vec<Option<&Row>> = trace
+            .tasks
+            .iter()
+            .zip(rows)
+            .map(|(task, row)| row.as_ref().filter(|row| row.group.is_none() && !task.is_kernel))
             .collect();
+        let found: Vec<Option<(String, i32)>> = match is_recorded {
+            true => in_root.iter().map(|row| row.as_ref()?.membership?.group()).collect(),
+            false => {
+                let facts = in_root.iter().zip(&trace.tasks).map(|(row, task)| {
+                    let row = row.as_ref()?;
+                    Some((row.process?, row.parent?, task.prio?))
+                });
+                let guessed = autogroup::guess(&facts.collect::<Vec<_>>());
+                guessed.into_iter().map(|path| Some((path?, 0))).collect()
+            }
+        };
         let groups: BTreeSet<&String> = found.iter().flatten().map(|(path, _)| path).collect();
         if groups.len() > 1 {
-            let tasks = found.iter().flatten().count();
-            let how = match is_recorded {
-                true => "one for each session, as recorded",
+            let count = found.iter().flatten().count();
+            let text = match is_recorded {
+                true => format!(
+                    "autogroup is on (sched_autogroup_enabled): {count} tasks of the root group \
+                     compete in {} groups, one for each session, as recorded. A nice value counts \
+                     only within its session",
+                    groups.len()
+                ),
                 false => {
-                    "guessed from their parents, since the side file has no sessions: a process \
-                     from before the recording has its own group unless its parent forks during \
-                     the recording; put tasks that share a session into one group with --groups"
+                    let tasks = trace.tasks.iter().zip(&found);
+                    let names: BTreeSet<&str> = tasks
+                        .filter(|(_, group)| group.is_some())
+                        .map(|(task, _)| task.name.as_str())
+                        .collect();
+                    let shown: Vec<&str> = names.iter().copied().take(NAMED_MAX).collect();
+                    let more = match names.len().saturating_sub(NAMED_MAX) {
+                        0 => String::new(),
+                        more => format!(" and {more} more"),
+                    };
+                    format!(
+                        "autogroup is on (sched_autogroup_enabled), but the side file has no \
+                         sessions. Jobs of shells are taken to have a session each: {}{more}. \
+                         Their nice values have no effect on other sessions. If they share one \
+                         (jobs of one terminal), give a group for each session with --groups; \
+                         `schedlab record` of this version records the sessions",
+                        shown.join(", ")
+                    )
                 }
             };
-            let text = format!(
-                "autogroup is on (sched_autogroup_enabled): {tasks} tasks of the root group \
-                 compete in {} groups, {how}. A nice value counts only within its group",
-                groups.len()
-            );
             lines.notes.push(('S', text));
         }
         found
@@ -560,14 +579,20 @@ mod tests {
         let rows = r#"{"tid": 7, "pid": 7, "parent": 1, "comm": "sh", "policy": "other", "groups": ["v1:/"]},
             {"tid": 8, "pid": 8, "parent": 7, "comm": "hogA", "policy": "other", "groups": ["v1:/"]},
             {"tid": 9, "pid": 9, "parent": 7, "comm": "hogB", "policy": "other", "groups": ["v1:/"]}"#;
-        let tasks = [(8, "hogA", None), (9, "hogB", None), (50, "hogB", None), (51, "x", None)];
-        let (trace, mut workload) = trace(&tasks);
+        let rows = &format!(
+            r#"{rows}, {{"tid": 60, "policy": "batch", "comm": "cc", "groups": ["v1:/q"]}},
+            {{"tid": 61, "policy": "batch", "comm": "cc", "groups": ["v1:/q"]}}"#
+        );
+        let tasks = [(8, "hogA", None), (9, "hogB", None), (50, "cc", None), (51, "x", None)];
+        let (mut trace, mut workload) = trace(&tasks);
+        trace.tasks.iter_mut().for_each(|task| task.prio = Some(120));
         let lines = side("6.18.3", rows).apply(&mut workload, &trace, true);
         let (a, b) = (Some("/autogroup-p8"), Some("/autogroup-p9"));
-        assert_eq!(groups(&workload), [a, b, b, None], "a task is like the others of its name");
+        let wanted = [a, b, Some("/q"), None];
+        assert_eq!(groups(&workload), wanted, "a task is like the others of its name");
         let codes: String = lines.notes.iter().map(|(code, _)| code).collect();
         assert_eq!(codes, "SU", "{lines:?}");
-        assert!(lines.notes[0].1.contains("guessed") && lines.notes[1].1.contains("x.51"));
+        assert!(lines.notes[0].1.contains("hogA, hogB") && lines.notes[1].1.contains("x.51"));
         workload.tasks.iter_mut().for_each(|it| it.set.taskgroup = None);
         side("6.18.3", rows).apply(&mut workload, &trace, false);
         assert_eq!(groups(&workload), [None; 4], "a file of groups is better than a guess");
