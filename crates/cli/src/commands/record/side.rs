@@ -64,7 +64,7 @@ impl Side {
     }
 
     /// Looks at what is new since the last look: threads that were created since, and earlier new
-    /// ones after ever longer times. A thread's first values are those of its parent. It sets its
+    /// ones after ever longer times. A thread begins with the values of its parent. It sets its
     /// own policy, affinity and group a moment later.
     pub fn look_again(&mut self, root: &Path, events: &[GroupEvent]) {
         for event in events {
