@@ -12,7 +12,7 @@ use schedlab_core::{Policy, Tunable};
 use schedlab_machine::description::Description;
 use schedlab_replay::side::{GroupLines, Side};
 use schedlab_replay::trace::Origin;
-use schedlab_replay::{Trace, Workload, select as tasks, ticks};
+use schedlab_replay::{Trace, Workload, autogroup, select as tasks, ticks};
 use schedlab_workload::{GroupSettings, Timetable, groups};
 
 /// Scheduler feature by which newly idle CPUs balance less often the less they gain from it.
@@ -45,7 +45,7 @@ impl Setup {
         side: Option<&Side>,
     ) -> Result<Setup, Error> {
         let mut notes = vec![];
-        let hz = replay.hz.unwrap_or(HZ);
+        let hz = replay.hz.or(side.and_then(|side| side.hz)).unwrap_or(HZ);
         let span_ns = trace.span_ns.max(1);
         let limit_ns = replay.limit_ns.unwrap_or(TIMES_SPAN * span_ns);
         let noted = side.and_then(|side| side.topology(trace.cpus)).map(described);
@@ -182,7 +182,8 @@ impl Setup {
         }
         notes.dedup();
         let is_known = replay.recorded.is_some() || of_kernel.is_some();
-        let is_assumed = !is_known || replay.hz.is_none();
+        let is_assumed =
+            !is_known || (replay.hz.is_none() && side.is_none_or(|side| side.hz.is_none()));
         Ok(Setup { columns, notes, is_assumed, hz, limit_ns, machine_changes })
     }
 }
@@ -275,6 +276,16 @@ impl Base {
         {
             groups = without.clone();
             lacks.push("quotas");
+        }
+        let of_session = |group: &String| group.starts_with(autogroup::PREFIX);
+        if can.groups
+            && autogroup::is_in(choice.release.kernel()) == Some(false)
+            && workload.tasks.iter().any(|it| it.set.taskgroup.as_ref().is_some_and(of_session))
+        {
+            for task in &mut workload.tasks {
+                task.set.taskgroup = task.set.taskgroup.take().filter(|it| !of_session(it));
+            }
+            lacks.push("autogroups");
         }
         let needs = |policy| Needs { cpus: 1, policies: vec![policy], ..Needs::default() };
         let is_missing = |policy: Option<Policy>| {

@@ -4,6 +4,7 @@
 use super::Prepared;
 use super::ensemble::Outcome;
 use super::report::{Message, ReplayReport};
+use schedlab_replay::autogroup;
 use schedlab_replay::program::Step;
 use schedlab_replay::score::{Grade, Score};
 use schedlab_trace::State;
@@ -51,6 +52,12 @@ pub(super) fn add(
     let urgent = programs.iter().filter(is_urgent).count();
     if urgent == 0 && !prepared.has_groups {
         note('C', "cgroups are not in a trace; if any were used, give --groups".into());
+    }
+    if let Some(text) = unknown_sessions(prepared) {
+        note('S', text);
+    }
+    for (code, text) in &prepared.notes {
+        note(*code, text.clone());
     }
     if setup.machine_changes {
         let slow = waits_for_devices(prepared);
@@ -126,6 +133,24 @@ pub(super) fn add(
         note('N', text.clone());
     }
     report.hangs = hangs;
+}
+
+/// Returns the note that the kernel may have grouped tasks by session. `None`: this is known, or no
+/// request depends on it.
+fn unknown_sessions(prepared: &Prepared) -> Option<String> {
+    let (replay, columns) = (&prepared.replay, &prepared.setup.columns);
+    let is_possible = autogroup::is_in(columns[0].choice.release.kernel()) == Some(true)
+        && columns[0].choice.release.can.groups;
+    let change =
+        replay.changes.iter().find(|it| it.starts_with("nice ") || it.starts_with("renice "));
+    let is_known = replay.side.is_some() || prepared.has_groups;
+    let change = change.filter(|_| is_possible && !is_known)?;
+    Some(format!(
+        "kernels of desktops group tasks by session (sched_autogroup_enabled), which a trace does \
+         not show. If autogroup was on, `{change}` changes only how its tasks share with tasks of \
+         their own session: between sessions the shares stay as they were. `schedlab record` \
+         records the sessions; otherwise give a group for each session with --groups"
+    ))
 }
 
 /// Finds the tasks that often run ahead of their wakers in any column, as pairs of waker and

@@ -180,11 +180,15 @@ impl Replay {
             let wrong = |what: String| Error::Plan(format!("{file}: {what}"));
             let read = select::GroupFile::parse(text).map_err(wrong)?;
             select::place(&mut workload, &trace, &read).map_err(wrong)?;
-            settings = GroupLines { all: read.settings.clone(), without_quotas: read.settings };
+            // The file precedes the side file, which adds the groups of sessions.
+            settings.all = read.settings.clone() + &settings.all;
+            settings.without_quotas = read.settings + &settings.without_quotas;
         }
         let has_groups = self.groups.is_some() || !settings.all.is_empty();
         let setup = Setup::new(self, &trace, &workload, &settings, side.as_ref())?;
-        Ok(Prepared { trace, counts, workload, selected, setup, has_groups, replay: self.clone() })
+        let notes = settings.notes;
+        let replay = self.clone();
+        Ok(Prepared { trace, counts, workload, selected, setup, has_groups, notes, replay })
     }
 }
 
@@ -214,6 +218,8 @@ pub struct Prepared {
     setup: Setup,
     /// Whether the groups of the tasks are known.
     has_groups: bool,
+    /// Notes about the side file: the letter of their kind, and the text.
+    notes: Vec<(char, String)>,
 }
 
 impl Prepared {

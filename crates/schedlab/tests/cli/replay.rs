@@ -208,6 +208,47 @@ fn what_was_noted_beside_the_trace_holds() {
     std::fs::remove_dir_all(&here).expect("the file can be removed");
 }
 
+/// Autogroups of the side file are groups of the replay, from 2.6.38 on.
+#[test]
+fn sessions_of_the_side_file_are_groups() {
+    let here = directory("sessions");
+    let trace = here.join("own.xz");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    std::fs::copy(format!("{root}/{DESK}"), &trace).expect("the file can be written");
+    let side = r#"{"schema": "schedlab-side/1", "kernel": "6.12.3", "hz": 250,
+        "tunables": {"sched_autogroup_enabled": 1}, "groups": {"v1:/": {"cpu.shares": 1024}},
+        "tasks": [
+          {"tid": 31309, "comm": "desk.sh", "policy": "other", "session": 7, "autogroup": 5,
+            "autogroup_nice": -2, "groups": ["v1:/"]},
+          {"tid": 28574, "policy": "other", "session": 9, "autogroup": 6, "autogroup_nice": 0,
+            "groups": ["v1:/"]}]}"#;
+    std::fs::write(here.join("own.xz.side.json"), side).expect("the file can be written");
+    let own = trace.display().to_string();
+    let run = |more: &[&str]| {
+        let mut arguments = vec![own.as_str(), "--seeds", "1"];
+        arguments.extend(more);
+        let output = replay(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        text(&output)
+    };
+    let answer = run(&["-s", "cfs@2.6.32"]);
+    assert!(answer.contains("S: autogroup is on") && answer.contains("as recorded"), "{answer}");
+    assert!(answer.contains("cfs@2.6.32 has no autogroups"), "{answer}");
+    assert!(!answer.contains("A: assumed"), "the kernel and HZ are known: {answer}");
+    let work = here.join("work.json").display().to_string();
+    assert_eq!(replay(&[&own, "--write", &work]).status.code(), Some(0));
+    let work = std::fs::read_to_string(&work).expect("the file exists");
+    assert!(work.contains("\"taskgroup\": \"/autogroup-5\""));
+    // Without a side file, a change of nice values may have no effect.
+    let answer = run(&["--side", "none", "--change", "nice hog +5"]);
+    assert!(
+        answer.contains("S: kernels of desktops") && answer.contains("`nice hog +5`"),
+        "{answer}"
+    );
+    assert!(!run(&["--side", "none"]).contains("S: "));
+    std::fs::remove_dir_all(&here).expect("the directory can be removed");
+}
+
 /// Recordings of all tools, with gaps and without contexts.
 #[test]
 fn every_recording_is_told_of() {

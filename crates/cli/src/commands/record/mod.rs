@@ -1,12 +1,22 @@
 //! `schedlab record`: records a schedule with perf or through tracefs, with a side file of what a
 //! trace does not contain.
 
+mod attach;
+mod hierarchies;
+mod instance;
+mod machine;
+mod names;
+mod proc;
 mod side;
+mod watch;
 
 use crate::files::{self, NewFile};
 use crate::terminal::{Output, complain};
 use crate::trace_args::{RecordArgs, Tool};
 use crate::{Failure, Status};
+use attach::Attaches;
+use instance::Instance;
+use names::Names;
 use schedlab_trace::read::Trace;
 use side::Side;
 use std::fs;
@@ -51,8 +61,13 @@ pub fn record(args: &RecordArgs, output: &mut Output) -> Result<Status, Failure>
     check_replaceable(&args.output)?;
     let tracefs = tracefs();
     let command = command(args);
+    let mut attaches = tracefs.as_ref().ok().and_then(|tracefs| Attaches::begin(tracefs));
+    let mut look = || {
+        let events = attaches.as_mut().map_or(vec![], Attaches::take);
+        side.look_again(root, &events);
+    };
     match (args.with, has_perf(), &tracefs) {
-        (Some(Tool::Perf) | None, true, Ok(tracefs)) => perf(args, tracefs, &command)?,
+        (Some(Tool::Perf) | None, true, Ok(tracefs)) => perf(args, tracefs, &command, &mut look)?,
         (Some(Tool::Perf), false, _) => {
             return Err(Failure::Message(
                 "perf is not installed; install it (Debian: linux-perf), or leave out \
@@ -60,7 +75,7 @@ pub fn record(args: &RecordArgs, output: &mut Output) -> Result<Status, Failure>
                     .into(),
             ));
         }
-        (_, _, Ok(tracefs)) => through_tracefs(args, tracefs, &command)?,
+        (_, _, Ok(tracefs)) => through_tracefs(args, tracefs, &command, &mut look)?,
         (_, _, Err(why)) => {
             return Err(Failure::Message(format!(
                 "{why}; recording the whole machine needs root; without it `schedlab record \
@@ -69,13 +84,18 @@ pub fn record(args: &RecordArgs, output: &mut Output) -> Result<Status, Failure>
             )));
         }
     }
-    side.look(root);
+    look();
+    drop(attaches);
     let name = args.output.file_name().map(|name| name.to_string_lossy().into_owned());
     files::write_whole(&side_file, &side.to_json(root, name.as_deref()))?;
     let shown = args.output.display();
-    let trace = Trace::open(&args.output).and_then(|trace| trace.read(&mut ()));
+    let mut names = Names::default();
+    let trace = Trace::open(&args.output).and_then(|trace| trace.read(&mut names));
     let reading = trace.map_err(|error| format!("{shown}: {error}"))?;
     crate::traced::warn_of_problems(&shown.to_string(), &reading);
+    if let Some(unseen) = names.unseen(&side) {
+        complain(&unseen);
+    }
     let header = &reading.header;
     writeln!(
         output,
@@ -146,7 +166,12 @@ fn command(args: &RecordArgs) -> Vec<std::ffi::OsString> {
     }
 }
 
-fn perf(args: &RecordArgs, tracefs: &Path, command: &[std::ffi::OsString]) -> Result<(), Failure> {
+fn perf(
+    args: &RecordArgs,
+    tracefs: &Path,
+    command: &[std::ffi::OsString],
+    look: &mut dyn FnMut(),
+) -> Result<(), Failure> {
     let mut perf = Command::new("perf");
     perf.args(["record", "-q", "-a", "-m", "4096"]);
     for event in events(tracefs) {
@@ -157,7 +182,8 @@ fn perf(args: &RecordArgs, tracefs: &Path, command: &[std::ffi::OsString]) -> Re
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = args.output.with_file_name(name);
     perf.arg("-o").arg(&temporary).arg("--").args(command);
-    let status = perf.status().map_err(|error| format!("perf cannot be started: {error}"))?;
+    let status =
+        watch::run(&mut perf, look).map_err(|error| format!("perf cannot be started: {error}"))?;
     if !temporary.metadata().is_ok_and(|there| there.len() > 0) {
         return Err(Failure::Message(format!(
             "perf recorded nothing ({status}); it needs root, or CAP_PERFMON and \
@@ -172,41 +198,24 @@ fn perf(args: &RecordArgs, tracefs: &Path, command: &[std::ffi::OsString]) -> Re
     Ok(())
 }
 
-/// An instance of tracefs, which is removed at the end.
-struct Instance(PathBuf);
-
-impl Drop for Instance {
-    fn drop(&mut self) {
-        let _ = fs::write(self.0.join("tracing_on"), "0");
-        let _ = fs::write(self.0.join("events/enable"), "0");
-        if let Err(error) = fs::remove_dir(&self.0) {
-            complain(&format!("warning: {} could not be removed: {error}", self.0.display()));
-        }
-    }
-}
-
 fn through_tracefs(
     args: &RecordArgs,
     tracefs: &Path,
     command: &[std::ffi::OsString],
+    look: &mut dyn FnMut(),
 ) -> Result<(), Failure> {
     let place = tracefs.join(format!("instances/schedlab-{}", std::process::id()));
-    fs::create_dir(&place).map_err(|error| {
-        format!("{}: cannot be created: {error}; recording needs root", place.display())
-    })?;
-    let instance = Instance(place);
-    let set = |name: &str, value: &str| {
-        let path = instance.0.join(name);
-        fs::write(&path, value).map_err(|error| format!("{}: {error}", path.display()))
-    };
-    set("buffer_size_kb", BUFFER_KIB)?;
-    set("trace_clock", "mono")?;
+    let shown = place.display().to_string();
+    let instance = Instance::create(place)
+        .map_err(|error| format!("{shown}: cannot be created: {error}; recording needs root"))?;
+    instance.set("buffer_size_kb", BUFFER_KIB)?;
+    instance.set("trace_clock", "mono")?;
     for event in events(tracefs) {
-        set(&format!("events/sched/{event}/enable"), "1")?;
+        instance.set(&format!("events/sched/{event}/enable"), "1")?;
     }
     let (program, arguments) = command.split_first().ok_or("the command is missing".to_string())?;
-    let status = Command::new(program).args(arguments).status();
-    set("tracing_on", "0")?;
+    let status = watch::run(Command::new(program).args(arguments), look);
+    instance.set("tracing_on", "0")?;
     match status {
         Ok(status) if !status.success() => {
             complain(&format!("warning: the command ended with {status}"));
@@ -218,7 +227,7 @@ fn through_tracefs(
         }
     }
     let cannot = |error| format!("{}: cannot be written: {error}", args.output.display());
-    let mut text = fs::File::open(instance.0.join("trace")).map_err(cannot)?;
+    let mut text = fs::File::open(instance.file("trace")).map_err(cannot)?;
     let (new, mut file) = NewFile::create(&args.output)?;
     io::copy(&mut text, &mut file).map_err(cannot)?;
     drop(file);
