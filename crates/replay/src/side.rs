@@ -22,6 +22,8 @@ pub struct Side {
     /// Tunables of the scheduler, by the kernel's names.
     pub tunables: BTreeMap<String, i64>,
     tasks: BTreeMap<u32, Row>,
+    /// Process of each thread.
+    processes: BTreeMap<u32, u32>,
     /// Groups by version and path: `v1:/build`.
     groups: BTreeMap<String, Map<String, Value>>,
     /// Core, package and node of each CPU, and the number of CPUs of its core.
@@ -80,6 +82,10 @@ impl Side {
             let Some(tid) = tid else {
                 return Err(format!("tasks[{at}].tid: a thread's number is missing"));
             };
+            let process = task["pid"].as_u64().and_then(|process| u32::try_from(process).ok());
+            if let Some(process) = process {
+                side.processes.insert(tid, process);
+            }
             let policy = match task["policy"].as_str() {
                 Some("rr") => Some(Policy::RoundRobin),
                 Some("batch") => Some(Policy::Batch),
@@ -122,6 +128,16 @@ impl Side {
             }
         }
         None
+    }
+
+    /// Sets the processes of the tasks of `trace`.
+    pub fn set_processes(&self, trace: &mut Trace) {
+        for task in &mut trace.tasks {
+            if let Some(&process) = self.processes.get(&task.pid).filter(|_| task.incarnation == 0)
+            {
+                task.process = Some(process);
+            }
+        }
     }
 
     /// Applies the file to the tasks of `workload`: policies, affinity and groups. A task that did

@@ -2,12 +2,13 @@
 
 use super::ensemble::Outcome;
 use super::report::{
-    BehindRow, Cell, Column, Figures, GroupRow, ReplayReport, SleepCounts, TraceFacts,
+    BehindRow, Cell, Column, Figures, GroupRow, Percentiles, ReplayReport, SleepCounts, TraceFacts,
 };
 use super::{Prepared, messages};
 use schedlab_replay::program::Step;
+use schedlab_replay::responses::{self, Responses};
 use schedlab_replay::score::{self, Band, Grade, Pair, Score};
-use schedlab_replay::stats::TaskStats;
+use schedlab_replay::stats::{self, TaskStats};
 use std::collections::{BTreeMap, HashMap};
 
 /// Figures of an ensemble with these statistics.
@@ -20,6 +21,15 @@ fn figures(ensemble: &[TaskStats]) -> Figures {
             ensemble.iter().filter_map(|it| it.percentile(percent)).map(|ns| ns as f64).collect();
         (values.len() == ensemble.len()).then(|| Cell::from(Band::of(values)))
     };
+    let of_requests = |values: &dyn Fn(&Responses) -> &Vec<u64>| {
+        let of = |percent: u32| {
+            let each = ensemble.iter();
+            let each = each.filter_map(|it| stats::percentile(values(&it.requests), percent));
+            let each: Vec<f64> = each.map(|ns| ns as f64).collect();
+            (each.len() == ensemble.len()).then(|| Cell::from(Band::of(each)))
+        };
+        Percentiles { p50: of(50), p95: of(95), p99: of(99) }
+    };
     Figures {
         cpu: band(&|it| it.cpu_ns),
         end: band(&|it| it.end_ns),
@@ -30,6 +40,9 @@ fn figures(ensemble: &[TaskStats]) -> Figures {
         p50: percentile(50),
         p90: percentile(90),
         p99: percentile(99),
+        run: band(&TaskStats::run_ns),
+        response: of_requests(&|it| &it.served),
+        round_trip: of_requests(&|it| &it.round_trips),
     }
 }
 
@@ -45,9 +58,19 @@ impl Figures {
         set(&mut self.wakeups, &base.wakeups);
         set(&mut self.long_waits, &base.long_waits);
         set(&mut self.preemptions, &base.preemptions);
-        for (own, base) in
-            [(&mut self.p50, base.p50), (&mut self.p90, base.p90), (&mut self.p99, base.p99)]
-        {
+        set(&mut self.run, &base.run);
+        let (response, round_trip) = (&mut self.response, &mut self.round_trip);
+        for (own, base) in [
+            (&mut self.p50, base.p50),
+            (&mut self.p90, base.p90),
+            (&mut self.p99, base.p99),
+            (&mut response.p50, base.response.p50),
+            (&mut response.p95, base.response.p95),
+            (&mut response.p99, base.response.p99),
+            (&mut round_trip.p50, base.round_trip.p50),
+            (&mut round_trip.p95, base.round_trip.p95),
+            (&mut round_trip.p99, base.round_trip.p99),
+        ] {
             if let (Some(own), Some(base)) = (own.as_mut(), &base) {
                 set(own, base);
             }
@@ -103,6 +126,11 @@ pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport
     let mut recorded: Vec<(String, TaskStats)> = vec![];
     let mut tasks: Vec<usize> = vec![];
     let mut group_of: Vec<Option<usize>> = vec![];
+    let mut is_known = vec![false; trace.tasks.len()];
+    for program in programs {
+        is_known[program.task as usize] = responses::is_known(&program.steps);
+    }
+    let mut requests = responses::of_trace(trace, &is_known);
     for program in programs {
         let task = &trace.tasks[program.task as usize];
         if !prepared.selected[program.task as usize] {
@@ -115,7 +143,8 @@ pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport
             recorded.push((program.name.clone(), TaskStats::default()));
             tasks.push(0);
         }
-        recorded[number].1.add(&TaskStats::of_task(trace, task));
+        let requests = std::mem::take(&mut requests[program.task as usize]);
+        recorded[number].1.add(&TaskStats { requests, ..TaskStats::of_task(trace, task) });
         tasks[number] += 1;
         group_of.push(Some(number));
     }
@@ -198,6 +227,7 @@ pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport
                 lost_cpu_ns: lost[at] as f64,
                 end_ns: (was.end.median, is.end.median),
                 wait_ns: (was.wait.median, is.wait.median),
+                span_ns: trace.span_ns as f64,
                 long: (was.long_waits.median, is.long_waits.median),
                 band: (is.end.band().width(), is.wait.band().width()),
             }

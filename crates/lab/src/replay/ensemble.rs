@@ -10,6 +10,7 @@ use schedlab_core::{Event, Observer, TaskId};
 use schedlab_machine::{Action, SplitMix64, TaskState};
 use schedlab_replay::ahead::{self, Overtaking, Progress};
 use schedlab_replay::behind::WaitTimes;
+use schedlab_replay::responses;
 use schedlab_replay::stats::{StatsObserver, TaskStats, begins_asleep};
 use schedlab_workload::WaitsFor;
 use std::collections::{HashMap, HashSet};
@@ -66,11 +67,17 @@ fn run<O: Observer>(
 ) -> Result<Outcome, Error> {
     let trace = &prepared.trace;
     let mut random = SplitMix64::new(seed);
-    let vary = |ns: u64| match seed {
+    let mut vary = |ns: u64| match seed {
         0 => ns,
         _ => varied(ns, random.unit()),
     };
     let lead = Lead::new(prepared, column, seed)?;
+    let mut lengths = vec![];
+    let vary = |ns: u64| {
+        let ns = vary(ns);
+        lengths.push(ns);
+        ns
+    };
     let experiment = column.led(trace, lead.ns, &lead.early, false, vary)?;
     let until_ns = prepared.setup.limit_ns.saturating_add(lead.ns);
     let programs = &column.workload.tasks;
@@ -78,7 +85,7 @@ fn run<O: Observer>(
         programs.iter().enumerate().map(|(place, program)| (program.key.as_str(), place)).collect();
     let own = Shared::new((
         StatsObserver::default(),
-        ((seed == 0).then(Progress::default), prepared.replay.explain.then(WaitTimes::default)),
+        (Progress::default(), prepared.replay.explain.then(WaitTimes::default)),
     ));
     let mut session = experiment.unmeasured_session(&experiment.config, &column.choice, lead.ns)?;
     session.observe((own.clone(), observer));
@@ -122,9 +129,20 @@ fn run<O: Observer>(
             waiting.push((place, number));
         }
     }
-    let overtaking = progress
-        .as_ref()
-        .map_or(vec![], |progress| ahead::overtaking(trace, &column.workload, progress, &task_of));
+    let overtaking = match seed {
+        0 => ahead::overtaking(trace, &column.workload, progress, &task_of),
+        _ => vec![],
+    };
+    let stretches =
+        task_of.iter().map(|task| task.map_or(&[][..], |task| progress.stretches(task)));
+    let requests = responses::of_run(&responses::Run {
+        workload: &column.workload,
+        lengths: &lengths,
+        stretches: stretches.collect(),
+    });
+    for (stats, requests) in tasks.iter_mut().zip(requests) {
+        stats.requests = requests;
+    }
     let place = |task: TaskId| place_of.get(&task).copied();
     // The first turn of a task that was asleep when the trace began is not recorded work.
     let counts =
