@@ -31,7 +31,7 @@ pub enum Tokens {
 const ENDLESS_NS: u64 = 20_000_000;
 
 /// Number of wakeups of a sleeper by a family from which several of its tasks count as one server.
-const SERVED_WAKEUPS: u32 = 8;
+const SERVED_WAKEUPS: u32 = 20;
 
 /// Length of a round of a task that runs indefinitely, ns. The number of its rounds shows its
 /// progress.

@@ -5,11 +5,12 @@ use super::report::{
     BehindRow, Cell, Column, Figures, GroupRow, Percentiles, ReplayReport, SleepCounts, TraceFacts,
 };
 use super::{Prepared, messages};
+use schedlab_core::GroupStats;
 use schedlab_replay::program::Step;
 use schedlab_replay::responses::{self, Responses};
 use schedlab_replay::score::{self, Band, Grade, Pair, Score};
 use schedlab_replay::stats::{self, TaskStats};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Figures of an ensemble with these statistics.
 fn figures(ensemble: &[TaskStats]) -> Figures {
@@ -41,6 +42,9 @@ fn figures(ensemble: &[TaskStats]) -> Figures {
         p90: percentile(90),
         p99: percentile(99),
         run: band(&TaskStats::run_ns),
+        throttled_periods: None,
+        periods: None,
+        throttled: None,
         response: of_requests(&|it| &it.served),
         round_trip: of_requests(&|it| &it.round_trips),
     }
@@ -67,6 +71,9 @@ impl Figures {
             (&mut response.p50, base.response.p50),
             (&mut response.p95, base.response.p95),
             (&mut response.p99, base.response.p99),
+            (&mut self.throttled_periods, base.throttled_periods),
+            (&mut self.periods, base.periods),
+            (&mut self.throttled, base.throttled),
             (&mut round_trip.p50, base.round_trip.p50),
             (&mut round_trip.p95, base.round_trip.p95),
             (&mut round_trip.p99, base.round_trip.p99),
@@ -75,6 +82,27 @@ impl Figures {
                 set(own, base);
             }
         }
+    }
+}
+
+/// Adds the throttling of the groups to which tasks with these paths belong.
+fn add_throttling(figures: &mut Figures, runs: &[Outcome], paths: &BTreeSet<&str>) {
+    let is_in = |group: &str| {
+        paths.iter().any(|path| {
+            path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    let own = |run: &Outcome, value: fn(&GroupStats) -> u64| -> u64 {
+        let of_paths = run.limited.iter().filter(|(group, _)| is_in(group));
+        of_paths.map(|(_, stats)| value(stats)).sum()
+    };
+    let band = |value: fn(&GroupStats) -> u64| {
+        Some(Cell::from(Band::of(runs.iter().map(|run| own(run, value) as f64).collect())))
+    };
+    if runs.iter().any(|run| own(run, |it| it.nr_periods) > 0) {
+        figures.periods = band(|it| it.nr_periods);
+        figures.throttled_periods = band(|it| it.nr_throttled);
+        figures.throttled = band(|it| it.throttled_ns);
     }
 }
 
@@ -186,10 +214,24 @@ pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport
             figures(&stats.iter().map(|run| run[at].clone()).collect::<Vec<TaskStats>>())
         };
         let all: Vec<TaskStats> = stats.iter().map(|run| all_of(run)).collect();
+        // Groups to which the tasks belong.
+        let mut paths: Vec<BTreeSet<&str>> = vec![BTreeSet::new(); recorded.len()];
+        for (program, group) in runner.workload.tasks.iter().zip(&group_of) {
+            if let (Some(group), Some(path)) = (*group, &program.set.taskgroup) {
+                paths[group].insert(path);
+            }
+        }
+        let all_paths: BTreeSet<&str> = paths.iter().flatten().copied().collect();
+        let mut groups: Vec<Figures> = (0..recorded.len()).map(of_group).collect();
+        for (figures, paths) in groups.iter_mut().zip(&paths) {
+            add_throttling(figures, runs, paths);
+        }
+        let mut all = figures(&all);
+        add_throttling(&mut all, runs, &all_paths);
         columns.push(Column {
             name: runner.name.clone(),
-            groups: (0..recorded.len()).map(of_group).collect(),
-            all: figures(&all),
+            groups,
+            all,
             behind: behind(runs, &group_of, &runner.workload.tasks),
         });
     }

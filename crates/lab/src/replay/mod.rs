@@ -81,7 +81,7 @@ pub struct Replay {
     pub at: Vec<String>,
     /// Their machine, if it is another one.
     pub machine: MachineSpec,
-    /// Changes of tasks under them: `nice make +10`.
+    /// Changes of tasks and groups under them: `nice make +10`, `group /build cpu.weight=50`.
     pub changes: Vec<String>,
     /// Groups of the tasks during the recording, and settings of these groups.
     pub groups: Option<Source>,

@@ -148,6 +148,13 @@ pub struct Figures {
     pub run: Cell,
     /// Response time of requests: from the arrival, which ends a sleep, to the next sleep.
     pub response: Percentiles,
+    /// Periods of the limits of the tasks' groups in which these were throttled, as in `cpu.stat`.
+    /// `None`: no limit was in force.
+    pub throttled_periods: Option<Cell>,
+    /// Number of all periods of these limits.
+    pub periods: Option<Cell>,
+    /// Time for which these groups were throttled, summed over CPUs, as in `cpu.stat`.
+    pub throttled: Option<Cell>,
     /// Round trips: from the wakeup of another task to the wakeup that it caused in turn.
     pub round_trip: Percentiles,
 }

@@ -121,7 +121,7 @@ fn shown(cell: &Cell, base: Option<&Cell>, texts: fn(&[f64]) -> Texts) -> Shown 
 
 type Row = (&'static str, &'static str, fn(&Figures) -> Option<&Cell>, fn(&[f64]) -> Texts);
 
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 17] = [
     ("CPU", "Time on CPUs.", |it| Some(&it.cpu), times),
     (
         "end",
@@ -160,6 +160,24 @@ const ROWS: [Row; 14] = [
         "Time from a wakeup to the CPU, which 99 of 100 did not exceed. Percentiles are shown and \
          not judged.",
         |it| it.p99.as_ref(),
+        times,
+    ),
+    (
+        "periods",
+        "Periods of the limits of the tasks' groups, as in `cpu.stat`.",
+        |it| it.periods.as_ref(),
+        counts,
+    ),
+    (
+        "throttled periods",
+        "Periods in which the tasks' groups were throttled, as in `cpu.stat`.",
+        |it| it.throttled_periods.as_ref(),
+        counts,
+    ),
+    (
+        "throttled",
+        "Time for which the tasks' groups were throttled, summed over CPUs, as in `cpu.stat`.",
+        |it| it.throttled.as_ref(),
         times,
     ),
     (
