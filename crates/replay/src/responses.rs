@@ -104,6 +104,12 @@ fn reached(stretches: &[Stretch], cpu_ns: u64) -> Option<u64> {
     Some(from_ns + cpu_ns.saturating_sub(before_ns))
 }
 
+/// Returns the time at which a task that had received `cpu_ns` next got a CPU.
+fn begun(stretches: &[Stretch], cpu_ns: u64) -> Option<u64> {
+    let after = stretches.partition_point(|&(_, _, before_ns)| before_ns < cpu_ns);
+    stretches.get(after).map(|&(from_ns, ..)| from_ns)
+}
+
 /// Run of a workload.
 pub struct Run<'a> {
     /// The workload, without the lead time.
@@ -127,12 +133,18 @@ pub fn of_run(run: &Run<'_>) -> Vec<Responses> {
         let mut clock_ns = program.delay_ns;
         let mut own = vec![Served::default()];
         let is_known = is_known(&program.steps);
+        // Whether the task has computed since its last sleep.
+        let mut has_run = false;
         for &step in program.steps.iter() {
-            let at_ns = || reached(stretches, cpu_ns);
+            let at_ns = || match has_run {
+                true => reached(stretches, cpu_ns),
+                false => begun(stretches, cpu_ns),
+            };
             let number = own.len() as u32 - 1;
             let (ended_ns, arrival_ns) = match step {
                 Step::Run(_) => {
                     cpu_ns += lengths.next().unwrap_or_default();
+                    has_run = true;
                     continue;
                 }
                 Step::Post(semaphore) => {
@@ -156,6 +168,7 @@ pub fn of_run(run: &Run<'_>) -> Vec<Responses> {
                 burst.end_ns = ended_ns;
             }
             own.push(Served { arrival_ns, ..Served::default() });
+            has_run = false;
         }
         bursts.push(if is_known { own } else { vec![] });
     }

@@ -267,8 +267,8 @@ fn a_client_does_not_wait_for_tasks_that_are_current_by_chance() {
     let in_model = vec![true; trace.tasks.len()];
     // Six wakeups of 30 are not enough for any of the five.
     assert_eq!(kinds::infer(&mut trace, &in_model, Arrivals::Closed).edge, 0);
-    assert!(is_chance(6, 30, 20, 100) && is_chance(13, 30, 20, 100));
-    assert!(!is_chance(14, 30, 20, 100));
+    assert!(is_chance(6, 30, 20_000, 100_000) && is_chance(13, 30, 20_000, 100_000));
+    assert!(!is_chance(14, 30, 20_000, 100_000));
 }
 
 #[test]
