@@ -75,9 +75,9 @@ pub struct ReplayArgs {
     /// Tasks to leave out of the replay, e.g. perf
     #[arg(long, value_name = "TASKS")]
     pub without: Option<String>,
-    /// Order of wakeups: each waker wakes the recorded task (strict), or the first that waits
-    /// (counted)
-    #[arg(long, value_enum, default_value = "strict", value_name = "strict|counted")]
+    /// Order of wakeups: of the tasks of one process or name, any may wake a sleeper that several
+    /// of them woke (served); only the recorded one may (strict); any task may (counted)
+    #[arg(long, value_enum, default_value = "served", value_name = "served|strict|counted")]
     pub tokens: TokensOption,
     /// Whether interrupts wake tasks at the recorded times (open: a server's requests), or after
     /// the recorded duration of the sleep (closed)
@@ -127,6 +127,9 @@ pub struct ReplayArgs {
 /// Order of wakeups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum TokensOption {
+    /// A semaphore for each edge, but one for all edges from tasks of one process or name to a
+    /// sleeper
+    Served,
     /// A semaphore for each edge.
     Strict,
     /// A semaphore for each sleeper.

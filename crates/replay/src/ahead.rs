@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub const AHEAD_NS: u64 = 10_000_000;
 
 /// Stretch of CPU time: beginning, end, and the task's CPU time before it, ns.
-type Stretch = (u64, u64, u64);
+pub type Stretch = (u64, u64, u64);
 
 /// Returns the CPU time that a task has received by `at_ns`.
 fn done_by(stretches: &[Stretch], at_ns: u64) -> u64 {
@@ -44,6 +44,11 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Returns the stretches of CPU time of `task`, in the order of time.
+    pub fn stretches(&self, task: TaskId) -> &[Stretch] {
+        self.tasks.get(task.index()).map_or(&[], |own| &own.stretches)
+    }
+
     fn own(&mut self, task: TaskId) -> &mut TaskProgress {
         if task.index() >= self.tasks.len() {
             self.tasks.resize_with(task.index() + 1, TaskProgress::default);

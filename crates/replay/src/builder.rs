@@ -83,6 +83,8 @@ pub struct TraceBuilder {
     tasks: HashMap<u32, u32>,
     /// Parent of each task that was forked before the trace began, by number.
     parents: HashMap<u32, u32>,
+    /// Process of each task whose process the source states, by number.
+    processes: HashMap<u32, u32>,
     cpu_states: Vec<CpuState>,
     is_begun: bool,
     last_ns: u64,
@@ -117,6 +119,7 @@ impl TraceBuilder {
             pid: task_ref.pid,
             incarnation,
             name: task_ref.comm.into(),
+            process: self.processes.get(&task_ref.pid).copied(),
             born_ns,
             origin,
             ..Task::default()
@@ -609,6 +612,9 @@ impl Sink for TraceBuilder {
     fn task(&mut self, _at_ns: u64, task: &NewTask<'_>) {
         if task.parent != 0 && !self.tasks.contains_key(&task.pid) {
             self.parents.insert(task.pid, task.parent);
+        }
+        if task.tgid != 0 {
+            self.processes.insert(task.pid, task.tgid);
         }
     }
 

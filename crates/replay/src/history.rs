@@ -230,6 +230,12 @@ impl History {
         })
     }
 
+    /// Returns the index of the last burst that has begun by `at_ns`.
+    pub fn burst_at(&self, at_ns: u64) -> Option<u32> {
+        let after = self.rows.partition_point(|row| row.wake_ns <= at_ns);
+        after.checked_sub(1).map(|at| at as u32)
+    }
+
     /// Returns the sleep that follows a burst, by the index of the burst.
     pub fn sleep(&self, at: usize) -> Option<Sleep> {
         let row = self.rows.get(at)?;

@@ -2,6 +2,7 @@
 //! sleep that an interrupt ends is either *relative* to its beginning (devices, timers) or
 //! *absolute* (a clock, or an event from outside).
 
+use crate::families::{Families, Servers};
 use crate::trace::{Burst, Sleep, SleepKind, Task, Trace};
 use schedlab_trace::tracepoint::{Context, State};
 use serde::Deserialize;
@@ -42,6 +43,8 @@ pub struct Counts {
 pub fn infer(trace: &mut Trace, in_model: &[bool], arrivals: Arrivals) -> Counts {
     let guessed = (!trace.has_contexts).then(|| ContextGuess::of(trace));
     let pairs = Pairs::of(trace);
+    let families = Families::of(trace);
+    let servers = Servers::of(trace, &families);
     let mut counts = Counts::default();
     for number in 0..trace.tasks.len() {
         let by = |trace: &Trace, sleep: &Sleep| -> Context {
@@ -69,7 +72,8 @@ pub fn infer(trace: &mut Trace, in_model: &[bool], arrivals: Arrivals) -> Counts
                 Some(waker) => {
                     let soft_edge = context == Context::Soft
                         && sleep.state == State::Interruptible
-                        && pairs.pass(number as u32, waker);
+                        && (pairs.pass(number as u32, waker)
+                            || servers.serve(number as u32, waker));
                     if context == Context::Task || soft_edge {
                         let inside = in_model[waker as usize];
                         counts.soft_edge += u64::from(soft_edge && inside);
@@ -231,11 +235,26 @@ pub fn passes(of_pair: u64, all: u64, cpu_ns: u64, busy_ns: u64) -> bool {
     of_pair >= 3 && u128::from(of_pair) * 20 * busy >= u128::from(all) * needed
 }
 
+/// Number of wakeups of a sleeper from which chance is recognised.
+const CHANCE_WAKEUPS: u64 = 20;
+
+/// Whether a task with `cpu_ns` of the CPUs' time `capacity_ns` was current in `count` of `all`
+/// wakeups of a sleeper by chance: not more often than expected by three standard deviations.
+pub fn is_chance(count: u64, all: u64, cpu_ns: u64, capacity_ns: u64) -> bool {
+    let capacity = u128::from((capacity_ns / 1000).max(1));
+    let expected = u128::from(all) * u128::from(cpu_ns / 1000);
+    let excess = (u128::from(count) * capacity).saturating_sub(expected);
+    // In units of wakeups, the variance is at most what is expected.
+    excess * excess <= 9 * expected * capacity
+}
+
 /// Basis on which contexts of wakeups are guessed when the trace does not record them.
 struct ContextGuess {
     /// CPU time of each task, ns.
     cpu_ns: Vec<u64>,
     busy_ns: u64,
+    /// Time of all CPUs, ns.
+    capacity_ns: u64,
     timer_like: Vec<bool>,
     /// All pairs of waker and sleeper, and the pairs with wakeups across CPUs.
     pairs: HashSet<(u32, u32)>,
@@ -244,6 +263,17 @@ struct ContextGuess {
     /// the same CPU or without a waker.
     same: HashMap<(u32, u32), u64>,
     all_same: HashMap<u32, u64>,
+    /// The part of `all_same` in which no related task was current: neither a child, a parent or a
+    /// sibling, nor a task of the same name.
+    foreign: HashMap<u32, u64>,
+}
+
+/// Whether one of the tasks forked the other, or a third task both.
+fn are_kin(trace: &Trace, one: usize, other: usize) -> bool {
+    let forked_by = |task: usize| trace.tasks[task].forked_by;
+    forked_by(one) == Some(other)
+        || forked_by(other) == Some(one)
+        || forked_by(one).is_some() && forked_by(one) == forked_by(other)
 }
 
 fn is_across(sleep: &Sleep) -> bool {
@@ -256,11 +286,13 @@ impl ContextGuess {
         let mut this = ContextGuess {
             busy_ns: cpu_ns.iter().sum(),
             cpu_ns,
+            capacity_ns: u64::from(trace.cpus) * trace.span_ns,
             timer_like: trace.tasks.iter().map(is_timer_like).collect(),
             pairs: HashSet::new(),
             across: HashSet::new(),
             same: HashMap::new(),
             all_same: HashMap::new(),
+            foreign: HashMap::new(),
         };
         for (number, task) in trace.tasks.iter().enumerate() {
             let number = number as u32;
@@ -276,6 +308,13 @@ impl ContextGuess {
                 }
                 if sleep.waker.is_none() || !is_across {
                     *this.all_same.entry(number).or_default() += 1;
+                    let is_related = |waker: usize| {
+                        trace.tasks[waker].name == task.name
+                            || are_kin(trace, number as usize, waker)
+                    };
+                    if !sleep.waker.is_some_and(|waker| is_related(waker as usize)) {
+                        *this.foreign.entry(number).or_default() += 1;
+                    }
                 }
             }
         }
@@ -286,18 +325,26 @@ impl ContextGuess {
     fn context(&self, trace: &Trace, number: usize, sleep: &Sleep) -> Context {
         let Some(waker) = sleep.waker else { return Context::Hard };
         let (sleeper, task) = (number as u32, &trace.tasks[number]);
-        let by = &trace.tasks[waker as usize];
-        let kin = by.forked_by == Some(number)
-            || task.forked_by == Some(waker as usize)
-            || task.forked_by.is_some() && task.forked_by == by.forked_by;
+        let kin = are_kin(trace, number, waker as usize);
+        let count = self.same.get(&(waker, sleeper)).copied().unwrap_or(0);
+        let all = self.all_same.get(&sleeper).copied().unwrap_or(0);
+        let cpu_ns = self.cpu_ns[waker as usize];
+        // Without wakeups over unrelated tasks, there is no sign of interrupts.
+        let foreign = self.foreign.get(&sleeper).copied().unwrap_or(0);
+        let chance = || {
+            all >= CHANCE_WAKEUPS
+                && 4 * foreign >= all
+                && is_chance(count, all, cpu_ns, self.capacity_ns)
+        };
         let often = || {
-            let count = self.same.get(&(waker, sleeper)).copied().unwrap_or(0);
-            let all = self.all_same.get(&sleeper).copied().unwrap_or(0);
             let share = 3 * u128::from(self.cpu_ns[waker as usize]);
             count >= 3 && u128::from(count) * u128::from(self.busy_ns) > share * u128::from(all)
         };
         let is_task = is_across(sleep)
-            || !(self.timer_like[number] || sleep.state == State::Idle || task.is_kernel)
+            || !(self.timer_like[number]
+                || sleep.state == State::Idle
+                || task.is_kernel
+                || chance())
                 && (self.across.contains(&(waker, sleeper))
                     || self.pairs.contains(&(sleeper, waker))
                     || kin

@@ -12,8 +12,8 @@
 //! * [`select`] finds tasks by name, number or descent, and changes them.
 //! * [`side`] reads the side file that `schedlab record` writes next to a trace. [`autogroup`]
 //!   forms the groups of sessions.
-//! * [`stats`] and [`score`] compare the recording with the run. [`ahead`] finds tasks that
-//!   overtake others, and [`behind`] the tasks that others wait behind.
+//! * [`stats`], [`responses`] and [`score`] compare the recording with the run. [`ahead`] finds
+//!   tasks that overtake others, and [`behind`] the tasks that others wait behind.
 //!
 //! Nothing here runs a workload: `lab` does.
 
@@ -22,9 +22,11 @@ pub mod autogroup;
 pub mod behind;
 mod builder;
 mod burst;
+mod families;
 mod history;
 pub mod kinds;
 pub mod program;
+pub mod responses;
 pub mod score;
 pub mod select;
 pub mod side;

@@ -1,5 +1,6 @@
 //! Program of each task of a trace: [`Workload`], limited to what rt-app's language can express.
 
+use crate::families::Families;
 use crate::kinds::is_wall_loop;
 use crate::trace::{ActKind, Origin, SleepKind, Trace};
 use schedlab_core::Policy;
@@ -7,7 +8,7 @@ use schedlab_workload::model::{
     Action, Event, Global, Loops, Model, Phase, Properties, Task as ModelTask,
 };
 use serde::Deserialize;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -15,8 +16,11 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tokens {
-    /// One semaphore for each edge: causality exactly as recorded.
+    /// One semaphore for each edge, but one for all edges from tasks that serve together (threads
+    /// of a process, tasks of a name) to a sleeper: the first of them wakes it.
     #[default]
+    Served,
+    /// One semaphore for each edge: causality exactly as recorded.
     Strict,
     /// One semaphore for each sleeper: the first waker wakes it.
     Counted,
@@ -25,6 +29,9 @@ pub enum Tokens {
 /// A burst that the end of the trace cuts continues indefinitely if it has taken more than this,
 /// ns.
 const ENDLESS_NS: u64 = 20_000_000;
+
+/// Number of wakeups of a sleeper by a family from which several of its tasks count as one server.
+const SERVED_WAKEUPS: u32 = 20;
 
 /// Length of a round of a task that runs indefinitely, ns. The number of its rounds shows its
 /// progress.
@@ -109,6 +116,8 @@ pub struct Workload {
     pub tasks: Vec<Program>,
     /// Number of semaphores.
     pub semaphores: u32,
+    /// Semaphores of wakeups that came before the sleep, so that the task did not have to wait.
+    pub tokens: BTreeSet<u32>,
     /// Whether any task runs indefinitely.
     pub is_endless: bool,
 }
@@ -126,6 +135,7 @@ pub fn programs(trace: &Trace, in_model: &[bool], tokens: Tokens) -> Workload {
         trace,
         in_model,
         tokens,
+        servers: Served::of(trace, tokens),
         of_edges: vec![vec![]; trace.tasks.len()],
         of_tokens: vec![None; trace.tokens.len()],
         next: 0,
@@ -151,19 +161,61 @@ pub fn programs(trace: &Trace, in_model: &[bool], tokens: Tokens) -> Workload {
         }
     }
     let is_endless = tasks.iter().any(Program::is_endless);
-    Workload { tasks, semaphores: maker.next, is_endless }
+    let of_tokens = maker.of_tokens.iter().flatten().map(|number| number.get() - 1);
+    Workload { tasks, semaphores: maker.next, tokens: of_tokens.collect(), is_endless }
 }
 
 struct Maker<'a> {
     trace: &'a Trace,
     in_model: &'a [bool],
     tokens: Tokens,
+    servers: Served,
     /// For each task, the semaphores of its sleeps, with the sleep before the trace last, or the
     /// one semaphore of all.
     of_edges: Vec<Vec<Option<NonZeroU32>>>,
     of_tokens: Vec<Option<NonZeroU32>>,
     /// Number of semaphores so far. Numbers are stored plus one, so that `None` takes no space.
     next: u32,
+}
+
+/// Semaphores of the sleepers that several tasks of a family wake.
+#[derive(Default)]
+struct Served {
+    families: Option<Families>,
+    /// By sleeper and family of the wakers.
+    slots: HashMap<(u32, u32), Option<NonZeroU32>>,
+}
+
+impl Served {
+    fn of(trace: &Trace, tokens: Tokens) -> Served {
+        if tokens != Tokens::Served {
+            return Served::default();
+        }
+        let families = Families::of(trace);
+        let mut slots = HashMap::new();
+        for (number, task) in trace.tasks.iter().enumerate() {
+            // First waker of each family, whether there is another one, and number of wakeups.
+            let mut found: HashMap<u32, (u32, bool, u32)> = HashMap::new();
+            for (_, sleep) in task.ended_sleeps().filter(|(_, it)| it.kind == SleepKind::Edge) {
+                let Some(waker) = sleep.waker else { continue };
+                let (first, several, count) =
+                    found.entry(families.family(waker)).or_insert((waker, false, 0));
+                *several |= *first != waker;
+                *count += 1;
+            }
+            let served = found
+                .iter()
+                .filter(|(_, (_, several, count))| *several && *count >= SERVED_WAKEUPS);
+            slots.extend(served.map(|(&family, _)| ((number as u32, family), None)));
+        }
+        Served { families: Some(families), slots }
+    }
+
+    fn slot(&mut self, trace: &Trace, task: u32, sleep: u32) -> Option<&mut Option<NonZeroU32>> {
+        let families = self.families.as_ref()?;
+        let waker = trace.tasks[task as usize].sleep(sleep)?.waker?;
+        self.slots.get_mut(&(task, families.family(waker)))
+    }
 }
 
 /// Returns the number in `slot`, or assigns the next one.
@@ -178,9 +230,12 @@ fn number(slot: &mut Option<NonZeroU32>, next: &mut u32) -> u32 {
 impl Maker<'_> {
     fn edge(&mut self, task: u32, sleep: u32) -> u32 {
         let count = match self.tokens {
-            Tokens::Strict => self.trace.tasks[task as usize].burst_count() + 1,
+            Tokens::Served | Tokens::Strict => self.trace.tasks[task as usize].burst_count() + 1,
             Tokens::Counted => 1,
         };
+        if let Some(slot) = self.servers.slot(self.trace, task, sleep) {
+            return number(slot, &mut self.next);
+        }
         let of_task = &mut self.of_edges[task as usize];
         if of_task.is_empty() {
             of_task.resize(count, None);

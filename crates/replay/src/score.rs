@@ -3,6 +3,11 @@
 
 use crate::stats::TaskStats;
 
+/// Share of the trace's length: errors of waiting are relative to at least this. On a nearly idle
+/// machine, tasks wait for no more than an idle CPU needs to wake, and an error of 100 % of that
+/// is nothing.
+const IDLE_SHARE: f64 = 0.01;
+
 /// Quality of a replay.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Grade {
@@ -94,6 +99,8 @@ pub struct Pair {
     pub end_ns: (f64, f64),
     /// Waiting time in the recording and in the replay, ns.
     pub wait_ns: (f64, f64),
+    /// Length of the trace, ns.
+    pub span_ns: f64,
     /// Number of long waits in the recording and in the replay.
     pub long: (f64, f64),
     /// Widths of the ensemble's bands of end and waiting time.
@@ -110,7 +117,7 @@ impl Pair {
     /// Returns the relative difference of the waiting times.
     pub fn err_wait(&self) -> f64 {
         let (recorded, replayed) = self.wait_ns;
-        (replayed - recorded).abs() / recorded.max(5e6)
+        (replayed - recorded).abs() / recorded.max(5e6).max(IDLE_SHARE * self.span_ns)
     }
 
     /// Returns the relative difference of the long waits.
@@ -147,7 +154,9 @@ impl Score {
         let cpu = sum(&|it| it.cpu_ns).max(1.0);
         let e_end = sum(&|it| it.cpu_ns * it.err_end()) / cpu;
         let recorded_wait = sum(&|it| it.wait_ns.0);
-        let e_wait = sum(&|it| (it.wait_ns.1 - it.wait_ns.0).abs()) / recorded_wait.max(0.05 * cpu);
+        let span = groups.iter().map(|it| it.span_ns).fold(0.0, f64::max);
+        let least = (0.05 * cpu).max(5e6).max(IDLE_SHARE * span);
+        let e_wait = sum(&|it| (it.wait_ns.1 - it.wait_ns.0).abs()) / recorded_wait.max(least);
         let e_cpu = sum(&|it| it.lost_cpu_ns) / cpu;
         let middle =
             |value: &dyn Fn(&Pair) -> f64| Band::of(groups.iter().map(value).collect()).median;

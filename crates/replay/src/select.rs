@@ -135,7 +135,7 @@ pub fn place(workload: &mut Workload, trace: &Trace, file: &GroupFile) -> Result
 /// If the change cannot be parsed, or selects no task.
 pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), String> {
     const ACTIONS: &str = "nice TASKS +5, renice TASKS 5, chrt TASKS fifo 10, taskset TASKS 0-1, \
-                           move TASKS /GROUP, slice TASKS 3ms";
+                           move TASKS /GROUP, slice TASKS 3ms, group /GROUP cpu.max=50000 100000";
     let wrong = |what: String| format!("--change '{text}': {what}");
     let (action, rest) = text
         .trim()

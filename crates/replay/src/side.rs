@@ -23,6 +23,8 @@ pub struct Side {
     /// Tunables of the scheduler, by the kernel's names.
     pub tunables: BTreeMap<String, i64>,
     tasks: BTreeMap<u32, Row>,
+    /// Process of each thread.
+    processes: BTreeMap<u32, u32>,
     /// Groups by version and path: `v1:/build`.
     groups: BTreeMap<String, Map<String, Value>>,
     /// Place of each CPU.
@@ -127,6 +129,10 @@ impl Side {
                 return Err(format!("tasks[{at}].tid: a thread's number is missing"));
             };
             let number = |key: &str| task[key].as_u64().and_then(|it| u32::try_from(it).ok());
+            let process = number("pid");
+            if let Some(process) = process {
+                side.processes.insert(tid, process);
+            }
             let policy = match task["policy"].as_str() {
                 Some("rr") => Some(Policy::RoundRobin),
                 Some("batch") => Some(Policy::Batch),
@@ -225,6 +231,16 @@ impl Side {
     fn has_autogroups(&self) -> bool {
         self.tunables.get("sched_autogroup_enabled").is_some_and(|&it| it != 0)
             && self.kernel.as_deref().and_then(autogroup::is_in) != Some(false)
+    }
+
+    /// Sets the processes of the tasks of `trace`.
+    pub fn set_processes(&self, trace: &mut Trace) {
+        for task in &mut trace.tasks {
+            if let Some(&process) = self.processes.get(&task.pid).filter(|_| task.incarnation == 0)
+            {
+                task.process = Some(process);
+            }
+        }
     }
 
     /// Applies the file to the tasks of `workload`: policies, affinity and groups. A task that did

@@ -1,6 +1,7 @@
 //! Statistics of groups of tasks, in the same terms for a trace and for a run: [`TaskStats`].
 
 use crate::program::{Program, Step};
+use crate::responses::Responses;
 use crate::trace::{Origin, Task, Trace};
 use schedlab_core::{BlockReason, Event, Observer, TaskId};
 
@@ -12,6 +13,8 @@ pub const LONG_WAIT_NS: u64 = 1_000_000;
 pub struct TaskStats {
     /// CPU time.
     pub cpu_ns: u64,
+    /// Time at which one of the tasks first got a CPU. `None`: none did.
+    pub start_ns: Option<u64>,
     /// Time at which one of the tasks was last taken off a CPU.
     pub end_ns: u64,
     /// Time runnable without a CPU.
@@ -24,18 +27,28 @@ pub struct TaskStats {
     pub preemptions: u64,
     /// Latency from each wakeup to the CPU, ns.
     pub latencies: Vec<u64>,
+    /// Requests: times from the arrival to the next sleep, and round trips, ns.
+    pub requests: Responses,
 }
 
 impl TaskStats {
     /// Adds the statistics of another task.
     pub fn add(&mut self, other: &TaskStats) {
         self.cpu_ns += other.cpu_ns;
+        self.start_ns = [self.start_ns, other.start_ns].into_iter().flatten().min();
         self.end_ns = self.end_ns.max(other.end_ns);
         self.wait_ns += other.wait_ns;
         self.wakeups += other.wakeups;
         self.long_waits += other.long_waits;
         self.preemptions += other.preemptions;
         self.latencies.extend(&other.latencies);
+        self.requests.served.extend(&other.requests.served);
+        self.requests.round_trips.extend(&other.requests.round_trips);
+    }
+
+    /// Returns the time from the first to the last nanosecond on a CPU, ns.
+    pub fn run_ns(&self) -> u64 {
+        self.start_ns.map_or(0, |start_ns| self.end_ns.saturating_sub(start_ns))
     }
 
     fn latency(&mut self, ns: u64) {
@@ -51,6 +64,7 @@ impl TaskStats {
             let pieces = slices.len();
             let mut runnable_ns = burst.wake_ns;
             for slice in slices {
+                stats.start_ns.get_or_insert(slice.from_ns);
                 stats.wait_ns += slice.from_ns.saturating_sub(runnable_ns);
                 runnable_ns = slice.to_ns;
                 stats.end_ns = stats.end_ns.max(slice.to_ns);
@@ -75,20 +89,26 @@ impl TaskStats {
     /// idle CPU needs 3 to 15 µs to wake, an idealised machine none.
     pub fn percentile(&self, percent: u32) -> Option<u64> {
         const FLOOR_NS: u64 = 50_000;
-        let needed = match percent {
-            0..=50 => 10,
-            51..=90 => 30,
-            _ => 100,
-        };
-        let count = self.latencies.len();
-        if count < needed {
-            return None;
-        }
-        let mut sorted = self.latencies.clone();
-        let at = (count * percent as usize).div_ceil(100).clamp(1, count) - 1;
-        let (_, value, _) = sorted.select_nth_unstable(at);
-        Some((*value).max(FLOOR_NS))
+        percentile(&self.latencies, percent).map(|value| value.max(FLOOR_NS))
     }
+}
+
+/// Returns the value that `percent` per cent of `values` do not exceed. `None`: there are fewer
+/// than 10 values for the median, 30 for up to 95 %, 100 for more.
+pub fn percentile(values: &[u64], percent: u32) -> Option<u64> {
+    let needed = match percent {
+        0..=50 => 10,
+        51..=95 => 30,
+        _ => 100,
+    };
+    let count = values.len();
+    if count < needed {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    let at = (count * percent as usize).div_ceil(100).clamp(1, count) - 1;
+    let (_, value, _) = sorted.select_nth_unstable(at);
+    Some(*value)
 }
 
 /// Whether the task was asleep when the trace began. Its first burst in a run then only serves to
@@ -117,6 +137,10 @@ struct RunTask {
     first_wait_ns: u64,
     /// Whether it has been on a CPU.
     was_on: bool,
+    /// Whether it has been woken.
+    was_woken: bool,
+    /// Times at which it first got a CPU at all, and after a wakeup, ns.
+    first_on: [Option<u64>; 2],
 }
 
 /// Observer that collects statistics of a run.
@@ -131,6 +155,7 @@ impl StatsObserver {
         for own in &mut self.tasks {
             own.stats = TaskStats::default();
             own.running = own.running.map(|_| now_ns);
+            own.first_on = [own.running; 2];
             own.waiting = own.waiting.map(|_| now_ns);
             own.woken = own.woken.map(|_| now_ns);
             own.slices = u64::from(own.running.is_some());
@@ -164,7 +189,9 @@ impl StatsObserver {
             stats.wait_ns += end_ns.saturating_sub(since_ns);
         }
         let origin = trace.tasks[program.task as usize].origin;
-        if begins_asleep(program, trace) {
+        let begins_asleep = begins_asleep(program, trace);
+        stats.start_ns = own.first_on[usize::from(begins_asleep)];
+        if begins_asleep {
             stats.wait_ns = stats.wait_ns.saturating_sub(own.first_wait_ns);
         } else if matches!(origin, Origin::Forked | Origin::Born) && own.was_on {
             stats.wakeups += 1;
@@ -184,6 +211,7 @@ impl Observer for StatsObserver {
             Event::Woken { task, .. } => {
                 let own = self.own(task);
                 own.slices = 0;
+                own.was_woken = true;
                 own.stats.wakeups += 1;
                 if own.running.is_none() {
                     (own.waiting, own.woken) = (Some(now_ns), Some(now_ns));
@@ -208,6 +236,10 @@ impl Observer for StatsObserver {
                 if let Some(next) = next {
                     let own = self.own(next);
                     own.running = Some(now_ns);
+                    own.first_on[0].get_or_insert(now_ns);
+                    if own.was_woken {
+                        own.first_on[1].get_or_insert(now_ns);
+                    }
                     let waited_ns = own.waiting.take().map_or(0, |since_ns| now_ns - since_ns);
                     own.stats.wait_ns += waited_ns;
                     if !own.was_on {

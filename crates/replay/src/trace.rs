@@ -47,6 +47,8 @@ pub struct Task {
     pub incarnation: u32,
     /// Last name of the task.
     pub name: String,
+    /// Process of the task: the number of its first thread. `None`: not known.
+    pub process: Option<u32>,
     /// Time of birth, or 0.
     pub born_ns: u64,
     /// How the task begins.
@@ -99,6 +101,11 @@ impl Task {
     /// Returns its sleeps. The first follows the first burst, and so on.
     pub fn sleeps(&self) -> impl Iterator<Item = Sleep> {
         (0..self.history.len()).map_while(|at| self.history.sleep(at))
+    }
+
+    /// Returns the index of the burst in which the task is at `at_ns`.
+    pub fn burst_at(&self, at_ns: u64) -> Option<u32> {
+        self.history.burst_at(at_ns)
     }
 
     /// Returns the sleep with this number, or [`BEFORE`].

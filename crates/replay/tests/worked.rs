@@ -2,11 +2,12 @@
 
 mod support;
 
-use schedlab_replay::kinds::{has_clock, is_wall_loop, passes};
-use schedlab_replay::program::EarlyTask;
+use schedlab_replay::kinds::{self, has_clock, is_chance, is_wall_loop, passes};
+use schedlab_replay::program::{self, EarlyTask};
 use schedlab_replay::score::{Grade, Pair, Score};
 use schedlab_replay::stats::TaskStats;
 use schedlab_replay::trace::Burst;
+use schedlab_replay::{Arrivals, Step, Tokens, responses};
 use support::{Line, programs, read};
 
 /// The trace of one CPU in which a timer and a task wake others.
@@ -209,6 +210,128 @@ fn who_is_current_when_a_soft_interrupt_wakes_is_the_waker_only_if_often() {
     assert!(!passes(2, 2, 1, 100));
     assert!(passes(25, 100, 1, 100) && !passes(24, 100, 1, 100));
     assert!(passes(90, 100, 99, 100) && !passes(89, 100, 99, 100));
+}
+
+/// Returns the trace of a client that soft interrupts wake `rounds` times, each over another of five
+/// threads of a server, none of which accounts for more than a fifth.
+fn client_of_five(rounds: u32) -> schedlab_replay::Trace {
+    let (client, idle) = (("client", 10), ("swapper/0", 0));
+    let mut lines = vec![];
+    for round in 0..rounds {
+        let (at, server) = (1000 * u64::from(round) + 1000, ("server", 20 + round % 5));
+        lines.extend([
+            Line::new(1, at, idle, 'h', "sched_waking", server),
+            Line::switch(1, at + 10, idle, "R", server),
+            Line::new(1, at + 410, server, 's', "sched_waking", client),
+            Line::switch(0, at + 420, idle, "R", client),
+            Line::switch(0, at + 460, client, "S", idle),
+            Line::switch(1, at + 510, server, "S", idle),
+        ]);
+    }
+    support::trace(&lines)
+}
+
+#[test]
+fn a_client_waits_for_a_server_of_many_threads() {
+    let mut trace = client_of_five(30);
+    let in_model = vec![true; trace.tasks.len()];
+    let counts = kinds::infer(&mut trace, &in_model, Arrivals::Closed);
+    assert_eq!((counts.edge, counts.soft_edge), (30, 30));
+    // Any of the threads may wake it, and each wakeup stays at its point of their work.
+    let waits = |tokens: Tokens| -> Vec<u32> {
+        let workload = program::programs(&trace, &in_model, tokens);
+        let client = workload.tasks.iter().find(|it| it.name == "client").expect("it exists");
+        let wait = |step: &Step| match *step {
+            Step::Wait(number) => Some(number),
+            _ => None,
+        };
+        client.steps.iter().filter_map(wait).collect()
+    };
+    let served = waits(Tokens::Served);
+    assert_eq!(served.len(), 30);
+    assert!(served.iter().all(|number| *number == served[0]), "{served:?}");
+    let mut strict = waits(Tokens::Strict);
+    strict.sort_unstable();
+    strict.dedup();
+    assert_eq!(strict.len(), 30);
+}
+
+/// A timer that wakes a task over whichever task is current is not blamed on it.
+#[test]
+fn a_client_does_not_wait_for_tasks_that_are_current_by_chance() {
+    let mut trace = client_of_five(30);
+    let client = trace.tasks.iter().position(|task| task.name == "client").expect("it exists");
+    for (number, task) in trace.tasks.iter_mut().enumerate().filter(|(at, _)| *at != client) {
+        task.name = format!("other-{number}");
+    }
+    let in_model = vec![true; trace.tasks.len()];
+    // Six wakeups of 30 are not enough for any of the five.
+    assert_eq!(kinds::infer(&mut trace, &in_model, Arrivals::Closed).edge, 0);
+    assert!(is_chance(6, 30, 20_000, 100_000) && is_chance(13, 30, 20_000, 100_000));
+    assert!(!is_chance(14, 30, 20_000, 100_000));
+}
+
+#[test]
+fn responses_and_round_trips_are_followed() {
+    let (a, b, idle) = (("a", 1), ("b", 2), ("swapper/0", 0));
+    let trace = support::trace(&[
+        Line::switch(0, 0, idle, "R", a),
+        Line::switch(1, 0, idle, "R", b),
+        Line::switch(1, 50, b, "S", idle),
+        Line::new(0, 100, a, '.', "sched_waking", b),
+        Line::switch(1, 110, idle, "R", b),
+        Line::switch(0, 200, a, "S", idle),
+        Line::new(1, 300, b, '.', "sched_waking", a),
+        Line::switch(0, 320, idle, "R", a),
+        Line::switch(1, 400, b, "S", idle),
+        Line::switch(0, 500, a, "S", idle),
+    ]);
+    let mut trace = trace;
+    let in_model = vec![true; 2];
+    kinds::infer(&mut trace, &in_model, Arrivals::Closed);
+    let recorded = responses::of_trace(&trace, &in_model);
+    assert_eq!(
+        (&recorded[0].served[..], &recorded[1].served[..]),
+        (&[200_000][..], &[300_000][..])
+    );
+    // `a` wakes `b` at 100, and is woken at 300.
+    assert_eq!((&recorded[0].round_trips[..], recorded[1].round_trips.len()), (&[200_000][..], 0));
+    // A run in which `b` waits for its CPU for 60 µs longer.
+    let workload = program::programs(&trace, &in_model, Tokens::Served);
+    let us = |all: &[(u64, u64, u64)]| -> Vec<(u64, u64, u64)> {
+        all.iter().map(|(from, to, before)| (from * 1000, to * 1000, before * 1000)).collect()
+    };
+    let of_a = us(&[(0, 200, 0), (360, 540, 200)]);
+    let of_b = us(&[(0, 50, 0), (170, 460, 50)]);
+    let run = |step: &Step| match *step {
+        Step::Run(ns) => Some(ns),
+        _ => None,
+    };
+    let lengths: Vec<u64> =
+        workload.tasks.iter().flat_map(|it| it.steps.iter().filter_map(run)).collect();
+    let replayed = responses::of_run(&responses::Run {
+        workload: &workload,
+        lengths: &lengths,
+        stretches: vec![&of_a, &of_b],
+    });
+    assert_eq!(replayed[0].round_trips, [260_000]);
+    assert_eq!(replayed[1].round_trips.len(), 0);
+}
+
+#[test]
+fn waiting_on_a_nearly_idle_machine_is_judged_by_its_length() {
+    let ms = 1e6;
+    let idle = Pair {
+        cpu_ns: 50.0 * ms,
+        end_ns: (5000.0 * ms, 5000.0 * ms),
+        wait_ns: (6.0 * ms, 0.0),
+        span_ns: 5000.0 * ms,
+        ..Pair::default()
+    };
+    assert_eq!(idle.grade(), Grade::Close);
+    assert_eq!(Score::of(&[idle, idle], Grade::Close).grade, Grade::Close);
+    let busy = Pair { wait_ns: (600.0 * ms, 0.0), ..idle };
+    assert_eq!(Score::of(&[busy], Grade::Close).grade, Grade::Poor);
 }
 
 #[test]

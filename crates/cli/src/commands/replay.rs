@@ -61,6 +61,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
         only: args.only.clone(),
         without: args.without.clone(),
         tokens: match args.tokens {
+            TokensOption::Served => Tokens::Served,
             TokensOption::Strict => Tokens::Strict,
             TokensOption::Counted => Tokens::Counted,
         },

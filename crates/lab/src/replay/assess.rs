@@ -2,13 +2,15 @@
 
 use super::ensemble::Outcome;
 use super::report::{
-    BehindRow, Cell, Column, Figures, GroupRow, ReplayReport, SleepCounts, TraceFacts,
+    BehindRow, Cell, Column, Figures, GroupRow, Percentiles, ReplayReport, SleepCounts, TraceFacts,
 };
 use super::{Prepared, messages};
+use schedlab_core::GroupStats;
 use schedlab_replay::program::Step;
+use schedlab_replay::responses::{self, Responses};
 use schedlab_replay::score::{self, Band, Grade, Pair, Score};
-use schedlab_replay::stats::TaskStats;
-use std::collections::{BTreeMap, HashMap};
+use schedlab_replay::stats::{self, TaskStats};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Figures of an ensemble with these statistics.
 fn figures(ensemble: &[TaskStats]) -> Figures {
@@ -20,6 +22,15 @@ fn figures(ensemble: &[TaskStats]) -> Figures {
             ensemble.iter().filter_map(|it| it.percentile(percent)).map(|ns| ns as f64).collect();
         (values.len() == ensemble.len()).then(|| Cell::from(Band::of(values)))
     };
+    let of_requests = |values: &dyn Fn(&Responses) -> &Vec<u64>| {
+        let of = |percent: u32| {
+            let each = ensemble.iter();
+            let each = each.filter_map(|it| stats::percentile(values(&it.requests), percent));
+            let each: Vec<f64> = each.map(|ns| ns as f64).collect();
+            (each.len() == ensemble.len()).then(|| Cell::from(Band::of(each)))
+        };
+        Percentiles { p50: of(50), p95: of(95), p99: of(99) }
+    };
     Figures {
         cpu: band(&|it| it.cpu_ns),
         end: band(&|it| it.end_ns),
@@ -30,6 +41,12 @@ fn figures(ensemble: &[TaskStats]) -> Figures {
         p50: percentile(50),
         p90: percentile(90),
         p99: percentile(99),
+        run: band(&TaskStats::run_ns),
+        throttled_periods: None,
+        periods: None,
+        throttled: None,
+        response: of_requests(&|it| &it.served),
+        round_trip: of_requests(&|it| &it.round_trips),
     }
 }
 
@@ -45,13 +62,47 @@ impl Figures {
         set(&mut self.wakeups, &base.wakeups);
         set(&mut self.long_waits, &base.long_waits);
         set(&mut self.preemptions, &base.preemptions);
-        for (own, base) in
-            [(&mut self.p50, base.p50), (&mut self.p90, base.p90), (&mut self.p99, base.p99)]
-        {
+        set(&mut self.run, &base.run);
+        let (response, round_trip) = (&mut self.response, &mut self.round_trip);
+        for (own, base) in [
+            (&mut self.p50, base.p50),
+            (&mut self.p90, base.p90),
+            (&mut self.p99, base.p99),
+            (&mut response.p50, base.response.p50),
+            (&mut response.p95, base.response.p95),
+            (&mut response.p99, base.response.p99),
+            (&mut self.throttled_periods, base.throttled_periods),
+            (&mut self.periods, base.periods),
+            (&mut self.throttled, base.throttled),
+            (&mut round_trip.p50, base.round_trip.p50),
+            (&mut round_trip.p95, base.round_trip.p95),
+            (&mut round_trip.p99, base.round_trip.p99),
+        ] {
             if let (Some(own), Some(base)) = (own.as_mut(), &base) {
                 set(own, base);
             }
         }
+    }
+}
+
+/// Adds the throttling of the groups to which tasks with these paths belong.
+fn add_throttling(figures: &mut Figures, runs: &[Outcome], paths: &BTreeSet<&str>) {
+    let is_in = |group: &str| {
+        paths.iter().any(|path| {
+            path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    let own = |run: &Outcome, value: fn(&GroupStats) -> u64| -> u64 {
+        let of_paths = run.limited.iter().filter(|(group, _)| is_in(group));
+        of_paths.map(|(_, stats)| value(stats)).sum()
+    };
+    let band = |value: fn(&GroupStats) -> u64| {
+        Some(Cell::from(Band::of(runs.iter().map(|run| own(run, value) as f64).collect())))
+    };
+    if runs.iter().any(|run| own(run, |it| it.nr_periods) > 0) {
+        figures.periods = band(|it| it.nr_periods);
+        figures.throttled_periods = band(|it| it.nr_throttled);
+        figures.throttled = band(|it| it.throttled_ns);
     }
 }
 
@@ -103,6 +154,11 @@ pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport
     let mut recorded: Vec<(String, TaskStats)> = vec![];
     let mut tasks: Vec<usize> = vec![];
     let mut group_of: Vec<Option<usize>> = vec![];
+    let mut is_known = vec![false; trace.tasks.len()];
+    for program in programs {
+        is_known[program.task as usize] = responses::is_known(&program.steps);
+    }
+    let mut requests = responses::of_trace(trace, &is_known);
     for program in programs {
         let task = &trace.tasks[program.task as usize];
         if !prepared.selected[program.task as usize] {
@@ -115,7 +171,8 @@ pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport
             recorded.push((program.name.clone(), TaskStats::default()));
             tasks.push(0);
         }
-        recorded[number].1.add(&TaskStats::of_task(trace, task));
+        let requests = std::mem::take(&mut requests[program.task as usize]);
+        recorded[number].1.add(&TaskStats { requests, ..TaskStats::of_task(trace, task) });
         tasks[number] += 1;
         group_of.push(Some(number));
     }
@@ -157,10 +214,24 @@ pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport
             figures(&stats.iter().map(|run| run[at].clone()).collect::<Vec<TaskStats>>())
         };
         let all: Vec<TaskStats> = stats.iter().map(|run| all_of(run)).collect();
+        // Groups to which the tasks belong.
+        let mut paths: Vec<BTreeSet<&str>> = vec![BTreeSet::new(); recorded.len()];
+        for (program, group) in runner.workload.tasks.iter().zip(&group_of) {
+            if let (Some(group), Some(path)) = (*group, &program.set.taskgroup) {
+                paths[group].insert(path);
+            }
+        }
+        let all_paths: BTreeSet<&str> = paths.iter().flatten().copied().collect();
+        let mut groups: Vec<Figures> = (0..recorded.len()).map(of_group).collect();
+        for (figures, paths) in groups.iter_mut().zip(&paths) {
+            add_throttling(figures, runs, paths);
+        }
+        let mut all = figures(&all);
+        add_throttling(&mut all, runs, &all_paths);
         columns.push(Column {
             name: runner.name.clone(),
-            groups: (0..recorded.len()).map(of_group).collect(),
-            all: figures(&all),
+            groups,
+            all,
             behind: behind(runs, &group_of, &runner.workload.tasks),
         });
     }
@@ -198,6 +269,7 @@ pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport
                 lost_cpu_ns: lost[at] as f64,
                 end_ns: (was.end.median, is.end.median),
                 wait_ns: (was.wait.median, is.wait.median),
+                span_ns: trace.span_ns as f64,
                 long: (was.long_waits.median, is.long_waits.median),
                 band: (is.end.band().width(), is.wait.band().width()),
             }

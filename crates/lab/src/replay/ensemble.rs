@@ -4,12 +4,15 @@ use super::Prepared;
 use super::lead::Lead;
 use super::runner::Runner;
 use crate::error::Error;
+use crate::experiment::Experiment;
 use crate::parallel;
 use crate::session::{Session, Shared};
-use schedlab_core::{Event, Observer, TaskId};
+use crate::setup;
+use schedlab_core::{Event, GroupStats, Observer, TaskId};
 use schedlab_machine::{Action, SplitMix64, TaskState};
 use schedlab_replay::ahead::{self, Overtaking, Progress};
 use schedlab_replay::behind::WaitTimes;
+use schedlab_replay::responses;
 use schedlab_replay::stats::{StatsObserver, TaskStats, begins_asleep};
 use schedlab_workload::WaitsFor;
 use std::collections::{HashMap, HashSet};
@@ -31,6 +34,18 @@ pub(super) struct Outcome {
     /// Places of the task that waited and of the task that had the CPU (`None`: it was idle), and
     /// the waiting time, ns. Recorded if requested.
     pub behind: Vec<(usize, Option<usize>, u64)>,
+    /// Groups that had a limit, with their statistics since the beginning of the trace.
+    pub limited: Vec<(String, GroupStats)>,
+}
+
+/// Returns the statistics of all groups of `experiment` except the root.
+fn group_stats(session: &Session<'_>, experiment: &Experiment, column: &Runner) -> Vec<GroupStats> {
+    if !column.choice.release.can.quotas {
+        return vec![];
+    }
+    let ids = setup::group_ids(experiment.groups.groups().len());
+    let of = |id| session.scheduler().inspect().group_stats(id).unwrap_or_default();
+    ids.into_iter().map(of).collect()
 }
 
 /// Runs all columns and returns the results by column. `observer` makes an observer for each run.
@@ -66,11 +81,17 @@ fn run<O: Observer>(
 ) -> Result<Outcome, Error> {
     let trace = &prepared.trace;
     let mut random = SplitMix64::new(seed);
-    let vary = |ns: u64| match seed {
+    let mut vary = |ns: u64| match seed {
         0 => ns,
         _ => varied(ns, random.unit()),
     };
     let lead = Lead::new(prepared, column, seed)?;
+    let mut lengths = vec![];
+    let vary = |ns: u64| {
+        let ns = vary(ns);
+        lengths.push(ns);
+        ns
+    };
     let experiment = column.led(trace, lead.ns, &lead.early, false, vary)?;
     let until_ns = prepared.setup.limit_ns.saturating_add(lead.ns);
     let programs = &column.workload.tasks;
@@ -78,22 +99,25 @@ fn run<O: Observer>(
         programs.iter().enumerate().map(|(place, program)| (program.key.as_str(), place)).collect();
     let own = Shared::new((
         StatsObserver::default(),
-        ((seed == 0).then(Progress::default), prepared.replay.explain.then(WaitTimes::default)),
+        (Progress::default(), prepared.replay.explain.then(WaitTimes::default)),
     ));
     let mut session = experiment.unmeasured_session(&experiment.config, &column.choice, lead.ns)?;
     session.observe((own.clone(), observer));
     let endless = Endless::of(column);
     let mut stops = stops(prepared, column, lead.ns);
     stops.retain(|&at_ns| at_ns < until_ns);
+    let mut groups_before = vec![];
     session.stop_at(&stops, |session| {
         if lead.ns > 0 && session.now_ns() == lead.ns {
             own.borrow_mut().0.begin(0);
+            groups_before = group_stats(session, &experiment, column);
         } else {
             endless.end(session);
         }
         true
     })?;
     session.exhaust(until_ns)?;
+    let limited = limited(&session, &experiment, column, &groups_before);
     let end_ns = session.now_ns().saturating_sub(lead.ns);
     own.borrow_mut().1.on(end_ns, Event::Finished);
     let (watcher, (progress, behind)) = &*own.borrow();
@@ -122,9 +146,20 @@ fn run<O: Observer>(
             waiting.push((place, number));
         }
     }
-    let overtaking = progress
-        .as_ref()
-        .map_or(vec![], |progress| ahead::overtaking(trace, &column.workload, progress, &task_of));
+    let overtaking = match seed {
+        0 => ahead::overtaking(trace, &column.workload, progress, &task_of),
+        _ => vec![],
+    };
+    let stretches =
+        task_of.iter().map(|task| task.map_or(&[][..], |task| progress.stretches(task)));
+    let requests = responses::of_run(&responses::Run {
+        workload: &column.workload,
+        lengths: &lengths,
+        stretches: stretches.collect(),
+    });
+    for (stats, requests) in tasks.iter_mut().zip(requests) {
+        stats.requests = requests;
+    }
     let place = |task: TaskId| place_of.get(&task).copied();
     // The first turn of a task that was asleep when the trace began is not recorded work.
     let counts =
@@ -134,7 +169,28 @@ fn run<O: Observer>(
             let waits = place(waits).filter(|&place| counts(place, is_first))?;
             Some((waits, runs.and_then(place), ns))
         });
-    Ok(Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect() })
+    Ok(Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect(), limited })
+}
+
+/// Returns the groups whose periods ended since `before`, with the statistics since then.
+fn limited(
+    session: &Session<'_>,
+    experiment: &Experiment,
+    column: &Runner,
+    before: &[GroupStats],
+) -> Vec<(String, GroupStats)> {
+    let now = group_stats(session, experiment, column);
+    let since = experiment.groups.groups().iter().zip(now).enumerate().map(|(at, (group, now))| {
+        let was = before.get(at).copied().unwrap_or_default();
+        let stats = GroupStats {
+            nr_periods: now.nr_periods - was.nr_periods,
+            nr_throttled: now.nr_throttled - was.nr_throttled,
+            throttled_ns: now.throttled_ns - was.throttled_ns,
+            ..now
+        };
+        (group.path.clone(), stats)
+    });
+    since.filter(|(_, stats)| stats.nr_periods > 0).collect()
 }
 
 /// Times at which a run is interrupted, ns: the beginning of the trace, if a lead precedes it, and

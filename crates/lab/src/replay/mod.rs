@@ -26,7 +26,8 @@ mod tests;
 
 pub use page::ReplayPage;
 pub use report::{
-    BehindRow, Cell, Column, Figures, GroupRow, Message, ReplayReport, SleepCounts, TraceFacts,
+    BehindRow, Cell, Column, Figures, GroupRow, Message, Percentiles, ReplayReport, SleepCounts,
+    TraceFacts,
 };
 pub use table::{Block, Change, Shown, Table, duration};
 
@@ -80,7 +81,7 @@ pub struct Replay {
     pub at: Vec<String>,
     /// Their machine, if it is another one.
     pub machine: MachineSpec,
-    /// Changes of tasks under them: `nice make +10`.
+    /// Changes of tasks and groups under them: `nice make +10`, `group /build cpu.weight=50`.
     pub changes: Vec<String>,
     /// Groups of the tasks during the recording, and settings of these groups.
     pub groups: Option<Source>,
@@ -157,6 +158,15 @@ impl Replay {
                 return Err(fail(format!("--without {without}: no task is left to replay")));
             }
         }
+        let side = match &self.side {
+            Some(Source { file, text }) => {
+                let wrong = |what: String| Error::Plan(format!("{file}:{what}"));
+                let side = Side::parse(text).map_err(wrong)?;
+                side.set_processes(&mut trace);
+                Some(side)
+            }
+            None => None,
+        };
         let counts = kinds::infer(&mut trace, &in_model, self.arrivals);
         let mut workload = program::programs(&trace, &in_model, self.tokens);
         if self.begin == Begin::Fresh {
@@ -166,15 +176,9 @@ impl Replay {
             Some(only) => select::tasks(&trace, only).map_err(fail)?,
             None => trace.tasks.iter().map(|task| !task.is_kernel).collect(),
         };
-        let mut settings = GroupLines::default();
-        let side = match &self.side {
-            Some(Source { file, text }) => {
-                let wrong = |what: String| Error::Plan(format!("{file}:{what}"));
-                let side = Side::parse(text).map_err(wrong)?;
-                settings = side.apply(&mut workload, &trace, self.groups.is_none());
-                Some(side)
-            }
-            None => None,
+        let mut settings = match &side {
+            Some(side) => side.apply(&mut workload, &trace, self.groups.is_none()),
+            None => GroupLines::default(),
         };
         if let Some(Source { file, text }) = &self.groups {
             let wrong = |what: String| Error::Plan(format!("{file}: {what}"));

@@ -144,6 +144,30 @@ pub struct Figures {
     pub p90: Option<Cell>,
     /// 99th percentile of wakeup latency.
     pub p99: Option<Cell>,
+    /// Time from the first to the last nanosecond on a CPU.
+    pub run: Cell,
+    /// Response time of requests: from the arrival, which ends a sleep, to the next sleep.
+    pub response: Percentiles,
+    /// Periods of the limits of the tasks' groups in which these were throttled, as in `cpu.stat`.
+    /// `None`: no limit was in force.
+    pub throttled_periods: Option<Cell>,
+    /// Number of all periods of these limits.
+    pub periods: Option<Cell>,
+    /// Time for which these groups were throttled, summed over CPUs, as in `cpu.stat`.
+    pub throttled: Option<Cell>,
+    /// Round trips: from the wakeup of another task to the wakeup that it caused in turn.
+    pub round_trip: Percentiles,
+}
+
+/// Percentiles of a figure. `None`: there are too few values.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Percentiles {
+    /// Median.
+    pub p50: Option<Cell>,
+    /// 95th percentile.
+    pub p95: Option<Cell>,
+    /// 99th percentile.
+    pub p99: Option<Cell>,
 }
 
 /// A figure with its band.

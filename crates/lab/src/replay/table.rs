@@ -121,7 +121,7 @@ fn shown(cell: &Cell, base: Option<&Cell>, texts: fn(&[f64]) -> Texts) -> Shown 
 
 type Row = (&'static str, &'static str, fn(&Figures) -> Option<&Cell>, fn(&[f64]) -> Texts);
 
-const ROWS: [Row; 7] = [
+const ROWS: [Row; 17] = [
     ("CPU", "Time on CPUs.", |it| Some(&it.cpu), times),
     (
         "end",
@@ -129,6 +129,7 @@ const ROWS: [Row; 7] = [
         |it| Some(&it.end),
         times,
     ),
+    ("run time", "Time from the first to the last moment on a CPU.", |it| Some(&it.run), times),
     (
         "wait",
         "Time that all tasks together were runnable without a CPU.",
@@ -159,6 +160,62 @@ const ROWS: [Row; 7] = [
         "Time from a wakeup to the CPU, which 99 of 100 did not exceed. Percentiles are shown and \
          not judged.",
         |it| it.p99.as_ref(),
+        times,
+    ),
+    (
+        "periods",
+        "Periods of the limits of the tasks' groups, as in `cpu.stat`.",
+        |it| it.periods.as_ref(),
+        counts,
+    ),
+    (
+        "throttled periods",
+        "Periods in which the tasks' groups were throttled, as in `cpu.stat`.",
+        |it| it.throttled_periods.as_ref(),
+        counts,
+    ),
+    (
+        "throttled",
+        "Time for which the tasks' groups were throttled, summed over CPUs, as in `cpu.stat`.",
+        |it| it.throttled.as_ref(),
+        times,
+    ),
+    (
+        "p50 response",
+        "Time from the arrival of a request, which ends a sleep, to the next sleep of the task that \
+         serves it; half of them did not exceed it.",
+        |it| it.response.p50.as_ref(),
+        times,
+    ),
+    (
+        "p95 response",
+        "Time from the arrival of a request to the next sleep, which 95 of 100 did not exceed.",
+        |it| it.response.p95.as_ref(),
+        times,
+    ),
+    (
+        "p99 response",
+        "Time from the arrival of a request to the next sleep, which 99 of 100 did not exceed.",
+        |it| it.response.p99.as_ref(),
+        times,
+    ),
+    (
+        "p50 round trip",
+        "Time from a wakeup of another task to the wakeup that it caused in turn, possibly through \
+         further tasks; half of them did not exceed it.",
+        |it| it.round_trip.p50.as_ref(),
+        times,
+    ),
+    (
+        "p95 round trip",
+        "Time of a round trip, which 95 of 100 did not exceed.",
+        |it| it.round_trip.p95.as_ref(),
+        times,
+    ),
+    (
+        "p99 round trip",
+        "Time of a round trip, which 99 of 100 did not exceed.",
+        |it| it.round_trip.p99.as_ref(),
         times,
     ),
 ];
