@@ -11,8 +11,8 @@
 //!   rt-app's language.
 //! * [`select`] finds tasks by name, number or descent, and changes them.
 //! * [`side`] reads the side file that `schedlab record` writes next to a trace.
-//! * [`stats`], [`responses`] and [`score`] compare the recording with the run. [`ahead`] finds tasks that
-//!   overtake others, and [`behind`] the tasks that others wait behind.
+//! * [`stats`], [`responses`] and [`score`] compare the recording with the run. [`ahead`] finds
+//!   tasks that overtake others, and [`behind`] the tasks that others wait behind.
 //!
 //! Nothing here runs a workload: `lab` does.
 
