@@ -135,7 +135,7 @@ impl<'a> Servers<'a> {
         let process_cpu_ns = one(&self.process_cpu_ns, process);
         let name_cpu_ns = one(&self.name_cpu_ns, name);
         let passes = |of, all, cpu_ns| serves(of, all, cpu_ns, self.capacity_ns);
-        // A sleeper with few wakeups is judged with those of its name.
+        // A sleeper with few wakeups is judged with the tasks of its name.
         let own = self.families.name[sleeper as usize];
         passes(count(&self.of_process, (sleeper, process)), all, process_cpu_ns)
             || passes(count(&self.of_name, (sleeper, name)), all, name_cpu_ns)

@@ -212,8 +212,8 @@ fn who_is_current_when_a_soft_interrupt_wakes_is_the_waker_only_if_often() {
     assert!(passes(90, 100, 99, 100) && !passes(89, 100, 99, 100));
 }
 
-/// Returns the trace of a client that soft interrupts wake `rounds` times, each over another of five
-/// threads of a server, none of which accounts for more than a fifth.
+/// Returns the trace of a client that soft interrupts wake `rounds` times, over five threads of a
+/// server in turn.
 fn client_of_five(rounds: u32) -> schedlab_replay::Trace {
     let (client, idle) = (("client", 10), ("swapper/0", 0));
     let mut lines = vec![];
