@@ -1,7 +1,7 @@
 //! CFS of Linux 3.10: the rules of 3.2, in a kernel with the core of later releases.
 //!
 //! Entities, queues, timelines, weights, slices, buddies and groups are as in
-//! [`Cfs`](super::Cfs). What 3.10 has of its own is here:
+//! [`Cfs`]. What 3.10 has of its own is here:
 //!
 //! | file | contents |
 //! |---|---|
