@@ -42,7 +42,7 @@ schedlab_core::define_rules! {
 enum Tier {
     NextBuddy,
     LastBuddy,
-    /// The second in the tree, if the leftmost is skipped.
+    /// The second entity, if the one before it is skipped.
     Second,
     Ordinary,
 }
