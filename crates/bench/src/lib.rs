@@ -5,8 +5,8 @@
 //! results of the run as [`Findings`]: the output of the real program, and figures. It does not
 //! depend on the scheduler, which the caller chooses.
 //!
-//! Each benchmark has its own file, and [`ALL`] lists all benchmarks. Several can run at the same
-//! time: [`combined`].
+//! Each benchmark has its own file, and [`ALL`] lists all benchmarks. The module [`combined`] runs
+//! several at the same time.
 
 pub mod benchmark;
 pub mod chat;

@@ -18,7 +18,7 @@ pub(crate) struct Families {
 
 impl Families {
     /// Finds the families of `trace`. A task whose process is not known belongs to the process of
-    /// its parent if it has the same name, as threads do.
+    /// its parent if both have the same name, as threads do.
     pub fn of(trace: &Trace) -> Families {
         let (mut process, mut name) = (vec![], vec![]);
         let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
@@ -67,7 +67,7 @@ fn connected(process: &[u32], name: &[u32]) -> Vec<u32> {
     process.iter().map(|&process| top(&mut above, process)).collect()
 }
 
-/// Whether a sleep was ended in the context of a soft interrupt and can be a wait for another
+/// Whether a sleep ended in the context of a soft interrupt and may have been a wait for another
 /// task's work.
 fn is_soft(sleep: &Sleep) -> bool {
     sleep.context == Context::Soft && sleep.state == State::Interruptible

@@ -90,8 +90,8 @@ pub fn of_trace(trace: &Trace, is_known: &[bool]) -> Vec<Responses> {
     collect(&bursts)
 }
 
-/// Whether the requests of a program can be found in a run: the points of its work at which it
-/// sleeps are known.
+/// Whether the requests of a program can be found in a run: whether the points of its work at which
+/// it sleeps are known.
 pub fn is_known(steps: &[Step]) -> bool {
     !steps.iter().any(|step| matches!(step, Step::Runtime(_)))
 }
@@ -104,7 +104,7 @@ fn reached(stretches: &[Stretch], cpu_ns: u64) -> Option<u64> {
     Some(from_ns + cpu_ns.saturating_sub(before_ns))
 }
 
-/// Returns the time at which a task that had received `cpu_ns` next got a CPU.
+/// Returns the time at which a task that had received `cpu_ns` was next given a CPU.
 fn begun(stretches: &[Stretch], cpu_ns: u64) -> Option<u64> {
     let after = stretches.partition_point(|&(_, _, before_ns)| before_ns < cpu_ns);
     stretches.get(after).map(|&(from_ns, ..)| from_ns)
@@ -123,7 +123,7 @@ pub struct Run<'a> {
 /// Returns the requests of each task of the run, by place.
 pub fn of_run(run: &Run<'_>) -> Vec<Responses> {
     let mut bursts: Vec<Vec<Served>> = vec![];
-    // Posts of each semaphore, and the waits: place and number of the burst that each begins.
+    // Posts of each semaphore: time, task and burst. Waits for it: task, and the burst after it.
     let mut posts: HashMap<u32, Vec<(u64, u32, u32)>> = HashMap::new();
     let mut waits: HashMap<u32, Vec<(u32, u32)>> = HashMap::new();
     let mut lengths = run.lengths.iter().copied();

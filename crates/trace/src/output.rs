@@ -32,13 +32,13 @@ impl Packing {
     }
 }
 
-/// File that is being written. It has a temporary name next to its final one until
-/// [`finish`](Output::finish) is called, and is removed if it is dropped before that.
+/// File that is being written. Until [`finish`](Output::finish) is called, it has a temporary name
+/// in the directory of its final path. It is removed if it is dropped before that.
 #[derive(Debug)]
 pub struct Output {
     encoder: Option<Encoder>,
     path: PathBuf,
-    /// Temporary name. `None`: the path exists and is not a regular file, and is written directly.
+    /// Temporary name. `None`: the path exists and is no regular file, so it is written directly.
     temporary: Option<PathBuf>,
 }
 

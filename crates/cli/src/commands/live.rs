@@ -13,10 +13,10 @@ use std::process::Command;
 /// Name of the loader.
 const LOADER: &str = "schedlab-live";
 
-/// Rewrites `live --replay LOG` as `scx replay LOG`: schedulers replay a log, and the loader
-/// contains none.
+/// Rewrites `live --replay LOG` as `scx replay LOG`: replaying a log takes schedulers, and the
+/// loader contains none.
 pub fn replay_is_ours(mut args: Vec<OsString>) -> Vec<OsString> {
-    // Options of the whole program may precede the command.
+    // Global options may precede the command.
     let is_option = |arg: &&OsString| arg.to_string_lossy().starts_with('-');
     let at = 1 + args.iter().skip(1).take_while(is_option).count();
     if args.get(at).is_none_or(|arg| arg != "live") {

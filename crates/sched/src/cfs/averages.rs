@@ -3,12 +3,12 @@
 /// The averages of a task. All zero for a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Averages {
-    /// Average run time between the wakeups that it issues, ns. A small value means that it does
-    /// little but wake others, and may easily be preempted.
+    /// Average run time between the wakeups that the task issues, ns. A small value means that it
+    /// does little but wake others, and may easily be preempted.
     pub avg_wakeup: u64,
     /// `sum_exec` at the last wakeup that it issued, ns. `0`: none since it last slept.
     pub last_wakeup: u64,
-    /// `sum_exec` when it was itself last woken, ns.
+    /// `sum_exec` when the task was itself last woken, ns.
     pub start_runtime: u64,
     /// Average time for which it continues to run after a wakeup that it issued, ns.
     pub avg_overlap: u64,
@@ -35,7 +35,7 @@ impl Averages {
         self.last_wakeup = ran_ns;
     }
 
-    /// Records that the task is put away after a run of `ran_ns`. `runnable` is false if it has
+    /// Records that the task leaves the CPU after a run of `ran_ns`. `runnable` is false if it has
     /// blocked.
     #[inline]
     pub fn put(&mut self, ran_ns: u64, runnable: bool, migration_cost_ns: i64) {
@@ -49,7 +49,7 @@ impl Averages {
     }
 }
 
-/// `update_avg`: moves an eighth of the way to the sample, rounded down.
+/// Moves the average an eighth of the way to the sample, rounded down (`update_avg`).
 #[inline]
 fn update_avg(avg: &mut u64, sample: u64) {
     let diff = sample.wrapping_sub(*avg) as i64;

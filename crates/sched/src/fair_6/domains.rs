@@ -68,14 +68,14 @@ pub(super) const fn shares_cache(kind: LevelKind) -> bool {
     matches!(kind, LevelKind::Smt | LevelKind::MultiCore)
 }
 
-/// The shortest time between two balancings of a domain, ms, which depends on its number of CPUs.
-/// The longest is twice that.
+/// Returns the shortest time between two balancings of a domain, ms: the number of its CPUs. The
+/// longest time is twice that.
 pub(super) fn min_interval(span: &Span) -> u32 {
     span.cpus.len() as u32
 }
 
-/// The differences of the domains of the releases up to 5.4: larger tolerances between caches and
-/// between nodes, and the ages of loads (up to 5.2).
+/// The domains of the releases up to 5.4. They differ from later ones in larger tolerances between
+/// caches and between nodes, and in the ages of the loads that balancing compares (up to 5.2).
 pub fn build_5_4(topology: &Topology) -> Domains {
     build_with(topology, params_5_4)
 }

@@ -29,7 +29,8 @@ fn run(spec: &LimitsSpec) -> Result<Limits, String> {
 fn the_least_limit_is_found_to_a_percent() {
     let limits = run(&spec(STEADY, &["throttled < 1%"])).expect("it runs");
     let (line, cell) = limits.best().expect("one holds");
-    // 20 ms lie in one period or two, by the phase; a run uses what its CPU got in slices.
+    // Depending on the phase, the 20 ms lie in one period or in two. A CPU takes the quota in
+    // slices, and a run uses what its CPU took.
     let percent = cell.limit.quota_us.expect("limited") / 1000;
     assert!((20..=30).contains(&percent), "{percent}");
     assert_eq!(line.cpus, 1);
@@ -40,7 +41,7 @@ fn the_least_limit_is_found_to_a_percent() {
     assert!(percents.is_sorted() && percents[0] == 14, "{percents:?}");
     let below = &line.cells[line.least.expect("found") - 1];
     assert_eq!(below.limit.quota_us.map(|us| us / 1000 + 1), Some(percent));
-    // With less than the demand the group falls behind.
+    // With a limit below its demand, the group falls behind.
     assert!(!line.keeps_up(&line.cells[0]) && line.keeps_up(cell));
 }
 

@@ -105,7 +105,7 @@ fn bodies_of_all_releases_are_read() {
     }
 }
 
-/// Numbers of states changed their meaning: 0x20 was dead before 4.4, and has been a zombie since.
+/// State numbers changed their meaning: 0x20 meant dead before 4.4, and has meant zombie since.
 #[test]
 fn states_in_numbers_are_those_of_the_release() {
     let state = |release: &str, number: u32| {
@@ -132,7 +132,7 @@ fn states_in_numbers_are_those_of_the_release() {
     }
 }
 
-/// A wakeup of a task that was awake does not count, and one of a task without a number is dropped.
+/// A wakeup of a task that was awake does not count. A switch from a task without a PID is dropped.
 #[test]
 fn what_is_of_no_use_is_left_out() {
     let text = format!(

@@ -43,12 +43,12 @@ const USUAL: [(&str, &str); 6] = [
     ("cpuset", "dev/cpuset"),
 ];
 
-/// Hierarchies of a machine.
+/// Control group hierarchies of a machine.
 #[derive(Debug, Default)]
 pub struct Hierarchies {
     /// Kind and directory of each mounted hierarchy.
     mounts: Vec<(&'static str, PathBuf)>,
-    /// Kind by number, as in `/proc/self/cgroup` and in the kernel's events.
+    /// Kind by hierarchy number, as in `/proc/self/cgroup` and in the kernel's events.
     kinds: BTreeMap<u32, &'static str>,
 }
 

@@ -17,13 +17,13 @@ pub fn facts(root: &Path) -> Map<String, Value> {
     facts.insert("tunables".into(), Value::Object(tunables(root)));
     let os = sys("etc/os-release").or_else(|| sys("usr/lib/os-release")).unwrap_or_default();
     let distribution = os.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
-    // Empty without isolated CPUs, and `(null)` without CPUs of this kind.
+    // Without such CPUs, the file is empty or reads `(null)`.
     let list = |path: &str| sys(path).filter(|it| it.starts_with(|c: char| c.is_ascii_digit()));
     let more = [
         ("hz", json!(hz.map(|(hz, _)| hz))),
         ("hz_from", json!(hz.map(|(_, from)| from))),
         ("kernel_build", json!(sys("proc/version"))),
-        // Ubuntu's name of its kernel, with the release on which it is based.
+        // Ubuntu's name for its kernel, with the release on which it is based.
         ("kernel_signature", json!(sys("proc/version_signature"))),
         ("distribution", json!(distribution.map(|it| it.trim_matches('"')))),
         ("isolcpus", json!(list("sys/devices/system/cpu/isolated"))),
@@ -36,8 +36,9 @@ pub fn facts(root: &Path) -> Map<String, Value> {
     facts
 }
 
-/// Returns the ticks per second and their source. The coarse clocks of this machine advance at each
-/// tick, so their resolution is exact. Another machine's root has only the configuration.
+/// Returns the number of ticks per second and its source. The coarse clocks of this machine advance
+/// at each tick, so their resolution is exactly one tick. The root of another machine offers only
+/// the kernel configuration.
 fn hz(root: &Path, kernel: Option<&str>) -> Option<(u32, &'static str)> {
     if root == Path::new("/")
         && let Some(hz) = hz_of_clock()
@@ -53,7 +54,7 @@ fn hz(root: &Path, kernel: Option<&str>) -> Option<(u32, &'static str)> {
 fn hz_of_clock() -> Option<u32> {
     let tick = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
     let tick_ns = u64::try_from(tick.tv_nsec).ok().filter(|_| tick.tv_sec == 0)?;
-    // A kernel without ticks as its clock's base reports a resolution of 1 ns.
+    // A kernel whose clock is not based on ticks reports a resolution of 1 ns.
     let hz = (1_000_000_000 + tick_ns / 2).checked_div(tick_ns)?;
     u32::try_from(hz).ok().filter(|hz| (10..=10_000).contains(hz))
 }

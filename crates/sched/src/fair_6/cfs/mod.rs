@@ -5,7 +5,7 @@
 //!
 //! Every entity has a **vruntime**: the time for which it has run, divided by its weight. The
 //! entity with the smallest vruntime has received the least service. It is leftmost in the tree,
-//! and runs. As it runs its vruntime grows while the others' stay the same, so it moves to the
+//! and runs. As it runs, its vruntime grows while the others' stay the same, so it moves to the
 //! right until another entity is leftmost.
 //!
 //! ```text
@@ -15,13 +15,13 @@
 //! ```
 //!
 //! How long does an entity run before the leftmost one is considered again? All runnable entities
-//! share a **period**: the latency (6 ms, more on several CPUs) or, if they are many, a minimum
-//! granularity for each. An entity's **slice** is the part of the period that corresponds to its
-//! part of the total weight. At a tick the running entity is preempted when it has used its slice,
-//! or is a slice ahead of the leftmost one.
+//! share a **period**: the latency (6 ms, more on several CPUs) or, if there are many of them, one
+//! minimum granularity for each. An entity's **slice** is its share of the period, in proportion to
+//! its share of the total weight. At a tick, the running entity is preempted when it has used its
+//! slice, or is a slice ahead of the leftmost one.
 //!
-//! A task that wakes preempts the running one if it is behind it by more than the **wakeup
-//! granularity**. So that not every wakeup disturbs tasks that cooperate, a queue may name three
+//! A waking task preempts the running one if its vruntime is behind by more than the **wakeup
+//! granularity**. To keep wakeups from disturbing tasks that cooperate, a queue may name three
 //! *buddies*, which are honoured as long as that is not unfair by more than the wakeup granularity:
 //! `next` (picked first), `last` (preempted, with its caches still warm) and `skip` (has yielded).
 //!

@@ -37,18 +37,18 @@ schedlab_core::define_rules! {
     }
 }
 
-/// Tier of a candidate in a pick, the best first: the first number of its rank.
+/// Tier of a candidate in a pick, best first. It is the first number of the candidate's rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Tier {
     NextBuddy,
     LastBuddy,
-    /// The second, after one that is skipped.
+    /// The second entity, if the one before it is skipped.
     Second,
     Ordinary,
 }
 
 impl Fair<LeastVruntime> {
-    /// The members of queue `q` as candidates.
+    /// Adds the members of queue `q` to `out` as candidates.
     #[cold]
     #[inline(never)]
     pub(super) fn candidates_on(&self, rqs: &Rqs, q: CfsRqId, out: &mut Vec<Candidate>) {
@@ -62,7 +62,7 @@ impl Fair<LeastVruntime> {
         let curr = self.cfs_rqs[q].curr;
         for (place, &e) in members.iter().enumerate() {
             let tier = self.tier(q, e, least);
-            // Among equals waiting entities come first.
+            // Among equals, waiting entities come first.
             let in_order = if curr == Some(e) { i64::MAX } else { place as i64 };
             let behind = self.se[e].vruntime.since(self.se[least].vruntime);
             out.push(self.candidate(rqs, e, [tier as i64, behind, in_order, 0]));
