@@ -36,7 +36,7 @@ pub static ENTRY: Entry = Entry {
         DEFAULT,
         Release {
             version: "6.5.9",
-            summary: "bursts below 16 ms are free, and leave no history (on 6.18.2)",
+            summary: "bursts below 8 ms are free, and leave no history (on 6.18.2)",
             golden: &[("bore", "6.18.2 with BORE 6.5.9")],
             build: Build::Ordinary(|config| Box::new(with_bore(Patch::V6_5_9, config))),
             ..DEFAULT
