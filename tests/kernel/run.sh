@@ -105,8 +105,9 @@ for cpus in 1 2; do
         status=0
         "${schedlab[@]}" live --replay "$log" --show 1 > "$log.replayed" || status=$?
         echo "decisions of $policy, $cpus CPUs:"
-        grep '^  who ' "$log.replayed" || cat "$log.replayed"
-        few=$(sed -n 's/^  who .*(\([0-9]*\)\.[0-9]* %)$/\1/p' "$log.replayed" | sort -n | head -n 1)
+        grep '^  .* of [0-9]* ([0-9.]* %)$' "$log.replayed" || cat "$log.replayed"
+        few=$(sed -n 's/^  .* of [0-9]* (\([0-9]*\)\.[0-9]* %)$/\1/p' "$log.replayed" |
+            sort -n | head -n 1)
         if [ $status = 2 ] || { [ $cpus = 1 ] && [ "${few:-0}" -lt 99 ]; }; then
             cat "$log.replayed" >&2
             exit 1
