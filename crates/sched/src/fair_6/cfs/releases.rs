@@ -220,6 +220,7 @@ const SHARED: &[SharedQuestion] = &[
     SharedQuestion::scans_by_idle_time,
     SharedQuestion::estimates_util,
     SharedQuestion::execs_keep_estimates,
+    SharedQuestion::blocked_entities_are_quiet,
     SharedQuestion::searches_sched_idle,
     SharedQuestion::renice_reschedules,
     SharedQuestion::searches_without_amount,
