@@ -24,6 +24,14 @@ pub fn read(path: &Path) -> Result<Source, String> {
     Ok(Source { file, text })
 }
 
+/// Reads several text files, compressed or not.
+///
+/// # Errors
+/// The first file that cannot be read.
+pub fn read_all(paths: &[PathBuf]) -> Result<Vec<Source>, String> {
+    paths.iter().map(|path| read(path)).collect()
+}
+
 /// Like [`read`], with invalid UTF-8 replaced: names of tasks may contain any bytes.
 ///
 /// # Errors

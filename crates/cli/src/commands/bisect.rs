@@ -9,7 +9,7 @@ use crate::traced::is_trace;
 use crate::{Failure, Status};
 use schedlab_lab::explain::Parting;
 use schedlab_lab::parallel;
-use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Source, Timetable};
+use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Timetable};
 use schedlab_space::bisect::{Bisect, Causes, Point, Step, Walk, metric_of};
 use std::io::Write;
 use std::path::PathBuf;
@@ -132,19 +132,15 @@ fn plan(args: &BisectArgs) -> Result<Plan, Failure> {
         },
         set: args.set.clone(),
         groups: Groups {
-            files: read_all(&args.groups)?,
+            files: files::read_all(&args.groups)?,
             settings: args.group.clone(),
             ..Groups::default()
         },
-        timetable: Timetable { files: read_all(&args.timetable)?, actions: args.at.clone() },
+        timetable: Timetable { files: files::read_all(&args.timetable)?, actions: args.at.clone() },
         limit_ns: args.duration,
         seed: args.seed,
         repeat: args.repeat.unwrap_or(1),
         late_starts: args.repeat.is_some(),
         ..Plan::new(Load::Workload(source), vec![])
     })
-}
-
-fn read_all(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
-    Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)
 }

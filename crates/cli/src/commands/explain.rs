@@ -110,20 +110,16 @@ fn plan(args: &ExplainArgs) -> Result<(Plan, Option<String>), Failure> {
         },
         set: args.set.clone(),
         groups: Groups {
-            files: read_all(&args.groups)?,
+            files: files::read_all(&args.groups)?,
             settings: args.group.clone(),
             ..Groups::default()
         },
-        timetable: Timetable { files: read_all(&args.timetable)?, ..Timetable::default() },
+        timetable: Timetable { files: files::read_all(&args.timetable)?, ..Timetable::default() },
         limit_ns: args.duration,
         seed: args.seed,
         ..Plan::new(Load::Workload(source), schedulers)
     };
     Ok((plan, None))
-}
-
-fn read_all(paths: &[std::path::PathBuf]) -> Result<Vec<schedlab_lab::plan::Source>, Failure> {
-    Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)
 }
 
 /// Returns the one scheduler to explain.

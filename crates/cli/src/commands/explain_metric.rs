@@ -1,7 +1,7 @@
 //! `schedlab explain-metric`.
 
 use crate::args::ExplainMetricArgs;
-use crate::terminal::{Output, style};
+use crate::terminal::{Output, style, wrapped};
 use crate::{Failure, Status};
 use schedlab_measure::catalogue::{self, ALL, Metric, Named, Scope, Statistic};
 use std::io::{self, Write};
@@ -88,7 +88,7 @@ fn write_metric(
             writeln!(output, "{text}")?;
             continue;
         }
-        for (row, line) in wrapped(&text.replace('`', ""), width - INDENT).iter().enumerate() {
+        for (row, line) in wrapped(&text.replace('`', ""), width - INDENT, "").iter().enumerate() {
             let label = if row == 0 { label } else { "" };
             writeln!(output, "  {label:<width$}{line}", width = INDENT - 2)?;
         }
@@ -101,24 +101,6 @@ const INDENT: usize = 14;
 
 fn place_of(metric: &Metric) -> usize {
     ALL.iter().position(|other| other.id == metric.id).unwrap_or(0)
-}
-
-/// Breaks `text` into lines of at most `width` columns.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let last = lines.len() - 1;
-        let line = &mut lines[last];
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.into());
-            continue;
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    lines
 }
 
 fn write_list(output: &mut Output) -> io::Result<()> {
@@ -229,7 +211,7 @@ mod tests {
 
     #[test]
     fn lines_are_broken_between_words() {
-        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("", 7), [""]);
+        assert_eq!(wrapped("one two three", 7, ""), ["one two", "three"]);
+        assert_eq!(wrapped("", 7, ""), [""]);
     }
 }

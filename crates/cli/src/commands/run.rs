@@ -15,7 +15,6 @@ use schedlab_lab::run::Run;
 use schedlab_lab::{Error, parallel};
 use schedlab_report::Report;
 use schedlab_workload::Log;
-use std::path::PathBuf;
 
 /// Runs workloads and compares schedulers.
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
@@ -76,7 +75,8 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Status, Failure> {
 /// options describe.
 fn plans(args: &RunArgs, show: &TableOptions) -> Result<Vec<(Plan, Option<String>)>, Failure> {
     let groups = groups(args)?;
-    let timetable = Timetable { files: read_all(&args.timetable)?, actions: args.at.clone() };
+    let timetable =
+        Timetable { files: files::read_all(&args.timetable)?, actions: args.at.clone() };
     // A document contains the whole recording, a picture only its window.
     let drawn = args.timeline && show.format == RunFormat::Table;
     let record = Record {
@@ -168,17 +168,13 @@ fn change_of_plan(args: &RunArgs) -> Option<String> {
 
 fn groups(args: &RunArgs) -> Result<Groups, Failure> {
     Ok(Groups {
-        files: read_all(&args.groups)?,
+        files: files::read_all(&args.groups)?,
         settings: args.group.clone(),
         cgrules: args.cgrules.as_deref().map(files::read).transpose()?,
         user_groups: args.user_groups,
-        user_files: read_all(&args.users)?,
+        user_files: files::read_all(&args.users)?,
         users: args.user.clone(),
     })
-}
-
-fn read_all(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
-    Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)
 }
 
 /// Outcome of a plan: the report, if any run has a result, with the log of each of its runs, and

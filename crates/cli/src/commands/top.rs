@@ -149,9 +149,6 @@ fn plan(args: &TopArgs) -> Result<(Plan, Option<String>), Failure> {
             source.file
         )));
     }
-    let read_all = |paths: &[std::path::PathBuf]| -> Result<Vec<_>, Failure> {
-        Ok(paths.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?)
-    };
     let plan = Plan {
         machine: MachineSpec {
             description: find_machine(args.machine.as_deref())?,
@@ -163,11 +160,11 @@ fn plan(args: &TopArgs) -> Result<(Plan, Option<String>), Failure> {
         },
         set: args.set.clone(),
         groups: Groups {
-            files: read_all(&args.groups)?,
+            files: files::read_all(&args.groups)?,
             settings: args.group.clone(),
             ..Groups::default()
         },
-        timetable: Timetable { files: read_all(&args.timetable)?, ..Timetable::default() },
+        timetable: Timetable { files: files::read_all(&args.timetable)?, ..Timetable::default() },
         limit_ns: args.duration,
         seed: args.seed,
         ..Plan::new(Load::Workload(source), schedulers)

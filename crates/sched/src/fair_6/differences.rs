@@ -164,7 +164,7 @@ macro_rules! shared_questions {
 /// [`Differences`], and the questions by number.
 macro_rules! own_questions {
     (
-        for $Version:ident;
+        for $Version:ident, of which $SHARED:ident and $OWN:ident can be switched;
         $(
             $(#[doc = $doc:literal])*
             pub const fn $name:ident($this:ident) -> bool $body:block
@@ -202,6 +202,19 @@ macro_rules! own_questions {
         /// Returns the answers of a release, as bits.
         const fn own_answers(release: $Version) -> u64 {
             0 $(| (release.$name() as u64) << OwnQuestion::$name as u32)*
+        }
+
+        impl Switchable for $Version {
+            const SHARED: u128 = shared_bits($SHARED);
+            const OWN: u64 = own_bits($OWN);
+
+            fn questions() -> [&'static [QuestionDoc]; 2] {
+                [SHARED_QUESTIONS, OWN_QUESTIONS]
+            }
+
+            fn answers(self) -> (u128, u64) {
+                (shared_answers(self), own_answers(self))
+            }
         }
 
         impl Differences<$Version> {

@@ -1,6 +1,7 @@
 //! Figures of a run under a limit: [`Figures`], and their bands over several runs.
 
 use schedlab_core::GroupStats;
+use schedlab_measure::histogram::{median_of_sorted, percentile_of_sorted};
 use schedlab_workload::Request;
 
 /// A figure of a run.
@@ -136,9 +137,8 @@ impl Figures {
 
     /// Returns a percentile of the response times: the smallest that at least this part of the
     /// requests did not exceed.
-    fn percentile(&self, percent: usize) -> Option<f64> {
-        let rank = (self.responses.len() * percent).div_ceil(100).max(1);
-        self.responses.get(rank - 1).map(|&ns| ns as f64)
+    fn percentile(&self, percent: u64) -> Option<f64> {
+        percentile_of_sorted(&self.responses, percent, 100).map(|ns| ns as f64)
     }
 }
 
@@ -159,11 +159,7 @@ impl Band {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
-        let median = match values.len() % 2 {
-            1 => values[values.len() / 2],
-            _ => f64::midpoint(values[values.len() / 2 - 1], values[values.len() / 2]),
-        };
-        Some(Band { min, median, max })
+        Some(Band { min, median: median_of_sorted(&values)?, max })
     }
 }
 

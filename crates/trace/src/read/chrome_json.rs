@@ -51,15 +51,8 @@ impl Chrome {
         }
         input.next();
         let mut key = vec![];
-        loop {
-            if input.begin()? != b'"' {
-                return Some(());
-            }
-            input.value(&mut key)?;
-            while input.begin()? == b':' {
-                input.next();
-            }
-            match (&key[..], input.begin()?) {
+        while let Some(first) = input.member(&mut key)? {
+            match (&key[..], first) {
                 (b"\"traceEvents\"", b'[') => {
                     input.next();
                     self.events(input, feed)?;
@@ -71,21 +64,12 @@ impl Chrome {
                 _ => input.value(&mut key)?,
             }
         }
+        Some(())
     }
 
     fn events(&mut self, input: &mut Input<'_>, feed: &mut Feed<'_>) -> Option<()> {
         let mut event = vec![];
-        loop {
-            match input.begin()? {
-                b']' => {
-                    input.next();
-                    return Some(());
-                }
-                // An extra bracket, or not JSON: the rest cannot be read.
-                b'}' | b':' => return None,
-                _ => {}
-            }
-            let place = Place::Byte(input.at);
+        while let Some(place) = input.item()? {
             if input.value(&mut event).is_none() {
                 let detail = || "the last event has no end".into();
                 feed.problems.note(Trouble::Torn, 1, place, detail);
@@ -98,6 +82,7 @@ impl Chrome {
                 }),
             }
         }
+        Some(())
     }
 
     /// Reads ftrace text in a string.

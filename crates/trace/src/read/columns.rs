@@ -19,7 +19,7 @@ use super::named::{self, NamedFields};
 use super::names::Names;
 use super::problems::{Place, Trouble};
 use super::slices::{Slice, Slices};
-use super::text::{Parsed, next_line};
+use super::text::next_line;
 use crate::tracepoint::{Context, State};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -204,18 +204,8 @@ fn event(row: &Row<'_>, place: Place, feed: &mut Feed<'_>) -> Result<(), String>
     let event = event.rsplit(':').next().unwrap_or(event);
     let at_ns = row.at_ns().ok_or("the time is missing, or is not a number")?;
     let cpu = row.cpu(event, "cpu")?;
-    let what = match named::event(row, event, feed)? {
-        Parsed::Event(what) => what,
-        Parsed::NoTask => {
-            feed.problems.note(Trouble::Nameless, 1, place, String::new);
-            return Ok(());
-        }
-        Parsed::Redundant => return Ok(()),
-        Parsed::Other => {
-            feed.other(event);
-            return Ok(());
-        }
-    };
+    let parsed = named::event(row, event, feed)?;
+    let Some(what) = parsed.known(feed, place, || event.into()) else { return Ok(()) };
     let context = row.text("context").and_then(|text| text.bytes().next());
     let context = context.map_or(Context::Unknown, Context::of_flag);
     let pid = row.find("current_pid").and_then(|pid| u32::try_from(pid).ok());

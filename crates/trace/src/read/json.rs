@@ -1,5 +1,6 @@
 //! JSON that is read incrementally, because a file may be larger than the memory: [`Input`].
 
+use super::problems::Place;
 use serde_json::Value;
 use std::io::BufRead;
 
@@ -45,6 +46,34 @@ impl<'i> Input<'i> {
                 return Some(byte);
             }
             self.next();
+        }
+    }
+
+    /// Reads the key of an object's next member into `key`, with its quotes, and returns the first
+    /// byte of the value without consuming it. `Some(None)`: there are no more members. `None`: the
+    /// document has no end.
+    pub fn member(&mut self, key: &mut Vec<u8>) -> Option<Option<u8>> {
+        if self.begin()? != b'"' {
+            return Some(None);
+        }
+        self.value(key)?;
+        while self.begin()? == b':' {
+            self.next();
+        }
+        self.begin().map(Some)
+    }
+
+    /// Returns the place of an array's next item. `Some(None)`: the array has ended. `None`: the
+    /// rest cannot be read.
+    pub fn item(&mut self) -> Option<Option<Place>> {
+        match self.begin()? {
+            b']' => {
+                self.next();
+                Some(None)
+            }
+            // An extra bracket, or not JSON.
+            b'}' | b':' => None,
+            _ => Some(Some(Place::Byte(self.at))),
         }
     }
 

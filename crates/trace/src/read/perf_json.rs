@@ -12,7 +12,6 @@ use super::feed::{CPUS_MAX, Current, Feed, FeedEvent, PID_MAX};
 use super::json::{Input, parse};
 use super::named::{self, NamedFields};
 use super::problems::{Place, Trouble};
-use super::text::Parsed;
 use crate::tracepoint::Context;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -142,15 +141,8 @@ impl PerfJson {
         input.begin()?;
         input.next();
         let mut text = vec![];
-        loop {
-            if input.begin()? != b'"' {
-                return Some(());
-            }
-            input.value(&mut text)?;
-            while input.begin()? == b':' {
-                input.next();
-            }
-            match (&text[..], input.begin()?) {
+        while let Some(first) = input.member(&mut text)? {
+            match (&text[..], first) {
                 (b"\"headers\"", b'{') => {
                     input.value(&mut text)?;
                     if let Some(headers) = parse(&text) {
@@ -164,21 +156,12 @@ impl PerfJson {
                 _ => input.value(&mut text)?,
             }
         }
+        Some(())
     }
 
     fn samples(&mut self, input: &mut Input<'_>, feed: &mut Feed<'_>) -> Option<()> {
         let mut text = vec![];
-        loop {
-            match input.begin()? {
-                b']' => {
-                    input.next();
-                    return Some(());
-                }
-                // An extra bracket, or not JSON: the rest cannot be read.
-                b'}' | b':' => return None,
-                _ => {}
-            }
-            let place = Place::Byte(input.at);
+        while let Some(place) = input.item()? {
             input.value(&mut text)?;
             let taken = match Sample::of(&text) {
                 Some(sample) => self.sample(&sample, place, feed),
@@ -188,6 +171,7 @@ impl PerfJson {
                 feed.problems.note(Trouble::Unreadable, 1, place, || detail);
             }
         }
+        Some(())
     }
 
     fn sample(&mut self, sample: &Sample, place: Place, feed: &mut Feed<'_>) -> Result<(), String> {
@@ -206,18 +190,8 @@ impl PerfJson {
                 _ => {}
             }
         }
-        let what = match named::event(sample, event, feed)? {
-            Parsed::Event(what) => what,
-            Parsed::NoTask => {
-                feed.problems.note(Trouble::Nameless, 1, place, String::new);
-                return Ok(());
-            }
-            Parsed::Redundant => return Ok(()),
-            Parsed::Other => {
-                feed.other(event);
-                return Ok(());
-            }
-        };
+        let parsed = named::event(sample, event, feed)?;
+        let Some(what) = parsed.known(feed, place, || event.into()) else { return Ok(()) };
         let missing = |key: &str| format!("{event}: the sample has no {key} in whole numbers");
         let at_ns = sample.own(0).ok_or_else(|| missing("timestamp"))?;
         let cpu = sample.own(3).ok_or_else(|| missing("cpu"))?;

@@ -2,7 +2,7 @@
 
 use super::Examined;
 use crate::commands::explain::words::Explainer;
-use crate::terminal::counted;
+use crate::terminal::{counted, wrapped};
 use schedlab_lab::explain::Parting;
 use schedlab_measure::Better;
 use schedlab_report::Style;
@@ -200,7 +200,7 @@ fn verdict(text: &mut String, causes: &Causes, old: &str, new: &str) {
              change; the rest is not separable."
         ),
     };
-    for line in wrapped(&line, 100) {
+    for line in wrapped(&line, 100, "  ") {
         let _ = writeln!(text, "{line}");
     }
 }
@@ -275,18 +275,18 @@ fn trials(
     }
     if !none.is_empty() {
         let names = format!("Without effect here: {}.", none.join(", "));
-        wrapped(&names, 100).iter().for_each(|line| _ = writeln!(text, "{line}"));
+        wrapped(&names, 100, "  ").iter().for_each(|line| _ = writeln!(text, "{line}"));
     }
     let fixed = causes.fixed();
     if is_replaced && !fixed.is_empty() {
         // There are many, and the change is hardly due to one of them.
         let names: Vec<&str> = fixed.iter().map(|cause| cause.name.as_str()).collect();
         let says = format!("Not separable: {}.", names.join(", "));
-        wrapped(&says, 100).iter().for_each(|line| _ = writeln!(text, "{line}"));
+        wrapped(&says, 100, "  ").iter().for_each(|line| _ = writeln!(text, "{line}"));
     }
     for cause in fixed.into_iter().filter(|_| !is_replaced) {
         let says = format!("Not separable, {}.", difference(cause, new));
-        wrapped(&says, 100).iter().for_each(|line| _ = writeln!(text, "{line}"));
+        wrapped(&says, 100, "  ").iter().for_each(|line| _ = writeln!(text, "{line}"));
     }
     for cause in &tried {
         if let Some(error) = &cause.error {
@@ -306,22 +306,4 @@ fn parted(parting: &Parting, titles: [&str; 2], style: Style) -> String {
         text.push_str(&words.parting_side(parting, side, title));
     }
     text
-}
-
-/// Breaks `text` into lines of at most `width` columns.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let last = lines.len() - 1;
-        let line = &mut lines[last];
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(format!("  {word}"));
-            continue;
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    lines
 }

@@ -125,7 +125,7 @@ pub enum Version {
 }
 
 own_questions! {
-    for Version;
+    for Version, of which SHARED and OWN can be switched;
 
     /// Whether groups may be idle, and idle entities are tested for on every level, not only tasks.
     pub const fn has_idle_groups(self) -> bool {
@@ -254,19 +254,6 @@ const OWN: &[OwnQuestion] = &[
     OwnQuestion::inverts_min_vruntime,
     OwnQuestion::marks_estimates_in_bit_0,
 ];
-
-impl Switchable for Version {
-    const SHARED: u128 = shared_bits(SHARED);
-    const OWN: u64 = own_bits(OWN);
-
-    fn questions() -> [&'static [QuestionDoc]; 2] {
-        [SHARED_QUESTIONS, OWN_QUESTIONS]
-    }
-
-    fn answers(self) -> (u128, u64) {
-        (shared_answers(self), own_answers(self))
-    }
-}
 
 impl FairVersion for Version {
     #[inline]

@@ -163,7 +163,7 @@ impl Version {
 }
 
 own_questions! {
-    for Version;
+    for Version, of which SHARED and OWN can be switched;
 
     /// Whether the tree is ordered by deadline and stores the smallest vruntimes, not the other way
     /// round.
@@ -353,19 +353,6 @@ const OWN: &[OwnQuestion] = &[
     OwnQuestion::charges_before_requeue,
     OwnQuestion::minima_are_exact,
 ];
-
-impl Switchable for Version {
-    const SHARED: u128 = shared_bits(SHARED);
-    const OWN: u64 = own_bits(OWN);
-
-    fn questions() -> [&'static [QuestionDoc]; 2] {
-        [SHARED_QUESTIONS, OWN_QUESTIONS]
-    }
-
-    fn answers(self) -> (u128, u64) {
-        (shared_answers(self), own_answers(self))
-    }
-}
 
 impl FairVersion for Version {
     #[inline]

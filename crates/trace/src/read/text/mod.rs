@@ -134,18 +134,7 @@ impl Text {
                 return;
             }
         };
-        let what = match what {
-            Parsed::Event(what) => what,
-            Parsed::NoTask => {
-                feed.problems.note(Trouble::Nameless, 1, place, String::new);
-                return;
-            }
-            Parsed::Redundant => return,
-            Parsed::Other => {
-                feed.other(&lossy(head.event));
-                return;
-            }
-        };
+        let Some(what) = what.known(feed, place, || lossy(head.event)) else { return };
         let Some(at_ns) = head.at_ns else {
             feed.problems.note(Trouble::Clock, 1, place, || {
                 format!(

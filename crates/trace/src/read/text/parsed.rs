@@ -1,6 +1,7 @@
 //! Items that the parsers of event bodies share: [`Parsed`], [`Fault`], and values of fields.
 
 use super::super::feed::{CPUS_MAX, EventKind, Feed, PID_MAX, Task};
+use super::super::problems::{Place, Trouble};
 use super::super::states::SwitchState;
 use crate::tracepoint::State;
 use std::borrow::Cow;
@@ -18,6 +19,23 @@ pub(in super::super) enum Parsed {
 }
 
 impl Parsed {
+    /// Returns the event, if there is one. A lost number and an event that is not read, called
+    /// `name`, are counted.
+    pub fn known<'n>(
+        self,
+        feed: &mut Feed<'_>,
+        place: Place,
+        name: impl FnOnce() -> Cow<'n, str>,
+    ) -> Option<EventKind> {
+        match self {
+            Parsed::Event(what) => return Some(what),
+            Parsed::NoTask => feed.problems.note(Trouble::Nameless, 1, place, String::new),
+            Parsed::Redundant => {}
+            Parsed::Other => feed.other(&name()),
+        }
+        None
+    }
+
     pub fn of(what: Option<EventKind>) -> Parsed {
         what.map_or(Parsed::NoTask, Parsed::Event)
     }
