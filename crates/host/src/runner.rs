@@ -34,13 +34,15 @@ const LOOK_NS: u64 = 100_000_000;
 ///
 /// # Errors
 /// The input is not a job, or the output cannot be written.
-pub fn run(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
-    let job: Job = serde_json::from_reader(input)?;
+pub fn run(mut input: impl Read, mut output: impl Write) -> std::io::Result<()> {
+    let mut text = String::new();
+    input.read_to_string(&mut text)?;
+    let job: Job = serde_json::from_str(&text)?;
     let answer = match guard(&job) {
         Ok(()) => answer(job),
         Err(why) => JobResult::Refused(why),
     };
-    serde_json::to_writer(&mut output, &answer)?;
+    output.write_all(serde_json::to_string(&answer)?.as_bytes())?;
     output.flush()
 }
 

@@ -209,11 +209,12 @@ impl OrderN {
         Queued { task, weight: p.weight(&self.version), processor, mm: p.mm }
     }
 
-    /// Updates the walk's copy of `task`, after a change of something that goodness depends on.
+    /// Updates the weight in the walk's copy of `task`, after a change of its ticks or attributes.
     #[inline]
     fn weigh_again(&mut self, task: TaskId) {
-        if self.run_queue.contains(task) {
-            self.run_queue[task] = self.queued(task);
+        let weight = self.tasks[task].weight(&self.version);
+        if let Some(queued) = self.run_queue.get_mut(task) {
+            queued.weight = weight;
         }
     }
 
@@ -553,7 +554,9 @@ impl Scheduler for OrderN {
         let mm = TaskAttr::address_space_after_exec(task);
         self.tasks[task].mm = mm;
         self.cpus[cpu.index()].active_mm = Some(mm);
-        self.weigh_again(task);
+        if let Some(queued) = self.run_queue.get_mut(task) {
+            queued.mm = mm;
+        }
     }
 
     fn yield_now(&mut self, platform: &mut Platform, cpu: CpuId, task: TaskId) {

@@ -81,6 +81,12 @@ impl RunQueue {
         self.slot_of[task].is_some()
     }
 
+    /// Returns the copy of `task` for updates, if it is in the list.
+    #[inline]
+    pub(super) fn get_mut(&mut self, task: TaskId) -> Option<&mut Queued> {
+        self.slot_of[task].map(|slot| &mut self.slots[slot.index()])
+    }
+
     /// Returns the tasks from head to tail, with holes among them, whose weight is less than that
     /// of any task.
     #[inline]

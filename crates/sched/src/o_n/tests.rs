@@ -121,7 +121,10 @@ impl Bench {
 
     fn change(&mut self, task: TaskId, change: impl FnOnce(&mut Task)) {
         change(&mut self.sched.tasks[task]);
-        self.sched.weigh_again(task);
+        let queued = self.sched.queued(task);
+        if let Some(copy) = self.sched.run_queue.get_mut(task) {
+            *copy = queued;
+        }
     }
 
     fn counters(&self) -> Vec<i32> {
