@@ -147,9 +147,6 @@ pub struct Version {
     /// Whether the weight of a group's entity follows the load of its queue at every enqueue and
     /// dequeue. Otherwise shares are divided again from time to time.
     pub shares_follow_load: bool,
-    /// Whether the entity of a new group has the weight of nice 0. Otherwise it has none until its
-    /// shares are first divided, which does not happen below a throttled group (3.10).
-    pub new_groups_weigh: bool,
     /// Whether `wake_up_new_task` chooses the CPU of a new task, which `sched_fork` did until
     /// 2.6.33.
     pub chooses_cpu_at_first_wakeup: bool,
@@ -208,7 +205,6 @@ impl Version {
         change_to_idle_keeps_weight: false,
         groups: true,
         shares_follow_load: false,
-        new_groups_weigh: false,
         chooses_cpu_at_first_wakeup: false,
         idle_sibling: false,
         bandwidth: None,
@@ -253,7 +249,6 @@ impl Version {
     pub const V3_10: Version = Version {
         name: "3.10",
         features: FEATURES_3_10,
-        new_groups_weigh: true,
         lists_tasks_by_cpu: true,
         ..Version::V3_2
     };

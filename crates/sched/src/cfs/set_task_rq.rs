@@ -5,7 +5,6 @@ use super::cfs_rq::CfsRq;
 use super::entity::{Entity, EntityKind};
 use super::ids::{CfsRqId, EntityId};
 use super::load_weight::LoadWeight;
-use crate::classes::weights::weight_of_nice;
 use schedlab_core::index::TypedIndex;
 use schedlab_core::{CpuId, GroupId};
 
@@ -30,9 +29,7 @@ impl Cfs {
         let parent_queue = self.queue_of(parent, cpu);
         let q = CfsRqId::new(self.queues.len());
         let row = &mut self.groups[group];
-        let weight = if self.version.new_groups_weigh {
-            weight_of_nice(0).into()
-        } else if self.version.shares_follow_load {
+        let weight = if self.version.shares_follow_load {
             // No task has been there.
             0
         } else {
