@@ -95,6 +95,12 @@ fn worlds_in_which_a_rule_was_once_broken_are_in_order() {
         // A task ran on a forbidden CPU after its own CPU had gone offline. (This has not happened
         // since the costs of searches changed. The cause is unknown.)
         ("cfs@6.1", 16_723),
+        // Products of large weights and long virtual times did not fit 64 bits.
+        ("eevdf@7.1", 50_191),
+        // A group got its first task below a throttled group, and had no weight.
+        ("cfs@3.10", 50_503),
+        // Threads of a core drove two tasks around without end.
+        ("muqss@0.196", 50_096),
     ] {
         let choice = select::find(scheduler).expect("the release exists");
         let checked = check_seed(&(choice, seed));

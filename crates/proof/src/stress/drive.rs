@@ -122,7 +122,8 @@ pub fn check(world: &World, choice: &Choice) -> Checked {
     checked
 }
 
-/// Returns the last events before `at_ns` of a run of the world.
+/// Returns the last events before `at_ns` of a run of the world. The run is watched for reschedules
+/// without end, so that a world whose fault they are ends, too.
 pub fn recent_events(
     world: &World,
     choice: &Choice,
@@ -133,8 +134,16 @@ pub fn recent_events(
     let outcome = catch_panic(|| {
         let mut recent = Recent::new(most);
         let observers = Observers::attached(&mut recent);
-        let mut machine =
-            prepare(world, choice, variant, |built| built, |kernel| kernel, observers);
+        let limits = Limits {
+            real_time_throttled: true,
+            audit_every: 0,
+            look_every: u64::MAX,
+            waits: false,
+            idling: false,
+            prompt: false,
+        };
+        let watch = |built| Watched::new(built, world.cpus, limits);
+        let mut machine = prepare(world, choice, variant, watch, |kernel| kernel, observers);
         let _ = run_by_timetable(world, &mut machine, at_ns.saturating_add(1));
         drop(machine);
         recent.into_lines()

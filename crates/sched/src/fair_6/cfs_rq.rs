@@ -13,6 +13,11 @@
 //! over all competing entities. v0 only keeps the products small: S, W and v0 are moved together,
 //! and no decision depends on it. The kernels move it at different times. Here it is moved when V
 //! is 17 ms away from it.
+//!
+//! From 7.1 on weights are 1024 times as large, and those of groups range from 2 to 2^28. A heavy
+//! entity that meets a light one far from V has a product that 64 bits do not hold, until v0 has
+//! moved. The kernel moves v0 before such an entity is placed. Here S has 128 bits while v0 is
+//! where it was, and 64 bits once it has moved.
 
 use super::entity::{Entities, Entity, Vruntime};
 use super::ids::{CfsRqId, EntityId};
@@ -96,7 +101,7 @@ pub struct CfsRq {
 /// S, W and v0 of a queue at one moment, which decide eligibility.
 #[derive(Clone, Copy, Debug)]
 pub struct Sums {
-    sum: i64,
+    sum: i128,
     weight: i64,
     v0: Vruntime,
     wide: bool,
@@ -106,7 +111,7 @@ impl Sums {
     /// V, rounded down.
     #[inline]
     pub fn avg_vruntime(&self) -> Vruntime {
-        if self.weight == 0 { self.v0 } else { self.v0.shifted(self.sum.div_euclid(self.weight)) }
+        if self.weight == 0 { self.v0 } else { self.v0.shifted(quotient(self.sum, self.weight)) }
     }
 
     /// Whether an entity at `vruntime` is eligible. Exact, whereas a comparison with V would lose a
@@ -115,9 +120,9 @@ impl Sums {
     pub fn eligible(&self, vruntime: Vruntime) -> bool {
         let ahead = vruntime.since(self.v0);
         if self.wide {
-            return i128::from(self.sum) >= i128::from(ahead) * i128::from(self.weight);
+            return self.sum >= i128::from(ahead) * i128::from(self.weight);
         }
-        self.sum >= ahead.wrapping_mul(self.weight)
+        self.sum as i64 >= ahead.wrapping_mul(self.weight)
     }
 
     /// The total weight.
@@ -125,6 +130,20 @@ impl Sums {
     pub fn weight(&self) -> i64 {
         self.weight
     }
+}
+
+/// Returns `sum / weight`, rounded down.
+#[inline]
+fn quotient(sum: i128, weight: i64) -> i64 {
+    match i64::try_from(sum) {
+        Ok(sum) => sum.div_euclid(weight),
+        Err(_) => wide_quotient(sum, weight),
+    }
+}
+
+#[cold]
+fn wide_quotient(sum: i128, weight: i64) -> i64 {
+    sum.div_euclid(i128::from(weight)) as i64
 }
 
 /// Averages of tasks that have left a queue while they were not queued.
@@ -292,22 +311,31 @@ impl CfsRq {
     /// S and W over all competing entities, and v0.
     #[inline]
     pub fn sums(&self, se: &IndexVec<EntityId, Entity>) -> Sums {
-        let Self { sum_wk: sum, sum_w: weight, v0, wide, .. } = *self;
-        let mut sums = Sums { sum, weight, v0, wide };
+        let Self { sum_wk, sum_w: weight, v0, wide, .. } = *self;
+        let mut sums = Sums { sum: i128::from(sum_wk), weight, v0, wide };
         if let Some(curr) = self.tree_curr() {
             let curr = &se[curr];
             if curr.on_rq {
-                sums.sum = sums.sum.wrapping_add(self.product(curr));
+                sums.sum = match wide {
+                    true => sums.sum + self.wide_product(curr),
+                    false => i128::from(sum_wk.wrapping_add(self.product(curr))),
+                };
                 sums.weight += curr.weight();
             }
         }
         sums
     }
 
-    /// An entity's part of S.
+    /// An entity's part of S, which wraps (up to 7.0).
     #[inline]
     fn product(&self, entity: &Entity) -> i64 {
         entity.weight().wrapping_mul(entity.vruntime.since(self.v0))
+    }
+
+    /// An entity's part of S (7.1 on).
+    #[inline]
+    fn wide_product(&self, entity: &Entity) -> i128 {
+        i128::from(entity.weight()) * i128::from(entity.vruntime.since(self.v0))
     }
 
     /// V, rounded down.
@@ -328,17 +356,39 @@ impl CfsRq {
         if self.sum_w == 0 {
             self.v0 = entity.vruntime;
         }
+        let weight = self.sum_w + entity.weight();
+        if self.wide {
+            return self.set_wide(i128::from(self.sum_wk) + self.wide_product(entity), weight);
+        }
         self.sum_wk = self.sum_wk.wrapping_add(self.product(entity));
-        self.sum_w += entity.weight();
+        self.sum_w = weight;
         self.bring_v0_near();
     }
 
     /// Takes `entity` out of the sums.
     #[inline]
     pub fn count_out(&mut self, entity: &Entity) {
+        let weight = self.sum_w - entity.weight();
+        if self.wide {
+            return self.set_wide(i128::from(self.sum_wk) - self.wide_product(entity), weight);
+        }
         self.sum_wk = self.sum_wk.wrapping_sub(self.product(entity));
-        self.sum_w -= entity.weight();
+        self.sum_w = weight;
         self.bring_v0_near();
+    }
+
+    /// Sets S and W, and moves v0 if S would take more than 64 bits or V is far from it.
+    fn set_wide(&mut self, sum: i128, weight: i64) {
+        self.sum_w = weight;
+        let far = i128::from(weight) << FAR;
+        let is_near = (-far..far).contains(&sum) && i64::try_from(sum).is_ok();
+        if weight != 0 && !is_near {
+            let by = quotient(sum, weight);
+            self.v0 = self.v0.shifted(by);
+            self.sum_wk = (sum - i128::from(by) * i128::from(weight)) as i64;
+        } else {
+            self.sum_wk = sum as i64;
+        }
     }
 
     #[inline]
@@ -406,7 +456,59 @@ impl CfsRq {
     /// Recomputes the sums and compares them. For tests.
     pub fn audit_sums(&self, se: &Entities) -> bool {
         let waiting = || timeline::iter(se, &self.tree).map(|e| &se[e]);
-        waiting().fold(0i64, |sum, entity| sum.wrapping_add(self.product(entity))) == self.sum_wk
+        let sum = match self.wide {
+            true => waiting().map(|entity| self.wide_product(entity)).sum(),
+            false => i128::from(
+                waiting().fold(0i64, |sum, entity| sum.wrapping_add(self.product(entity))),
+            ),
+        };
+        sum == i128::from(self.sum_wk)
             && waiting().map(|entity| entity.weight()).sum::<i64>() == self.sum_w
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_core::index::TypedIndex as _;
+
+    /// A light entity at 0 and one of 2^28, as groups may weigh, about 51 virtual s ahead. Their
+    /// product is 3 * 2^62.
+    #[test]
+    fn a_heavy_entity_far_from_a_light_one_leaves_the_light_one_eligible() {
+        for heavy_runs in [true, false] {
+            let mut queue = CfsRq::new(CpuId(0), GroupId::ROOT, None);
+            queue.wide = true;
+            let weights = [(2, 0), (1 << 28, 3 << 34)];
+            let mut se: Entities = weights
+                .into_iter()
+                .map(|(weight, vruntime)| {
+                    let mut entity = Entity::new(700_000);
+                    entity.set_full_weight(weight);
+                    entity.vruntime = Vruntime(vruntime);
+                    entity.on_rq = true;
+                    entity
+                })
+                .collect();
+            let [light, heavy] = [0, 1].map(EntityId::new);
+            queue.count_in(&se[light]);
+            if heavy_runs {
+                queue.curr = Some(heavy);
+            } else {
+                queue.count_in(&se[heavy]);
+            }
+            let eligible = |queue: &CfsRq, se: &Entities, e| queue.eligible(se, se[e].vruntime);
+            assert!(eligible(&queue, &se, light), "it is behind V");
+            assert!(!eligible(&queue, &se, heavy), "it is ahead of V");
+            let v = queue.avg_vruntime(&se);
+            assert!((0..1000).contains(&se[heavy].vruntime.since(v)), "V is where the weight is");
+            if heavy_runs {
+                queue.curr = None;
+            } else {
+                queue.count_out(&se[heavy]);
+            }
+            se[heavy].on_rq = false;
+            assert_eq!(queue.avg_vruntime(&se), Vruntime(0));
+        }
     }
 }

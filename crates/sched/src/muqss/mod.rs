@@ -43,6 +43,10 @@
 //!
 //! Machines without high-resolution timers ("dither") and frequency scaling.
 //!
+//! Threads of a core can drive tasks from one to the other and back without end (`smt_nice.rs`). On
+//! a real machine that takes time, after which something else has changed. Here a CPU checks its
+//! sibling threads a limited number of times within a nanosecond.
+//!
 //! A task that forbids itself the CPU on which it runs leaves it by a path that is not described.
 //! Here it moves as a waiting task does, when its CPU reschedules.
 
@@ -131,6 +135,9 @@ struct Cpu {
     last_tick_jiffy: u64,
     /// Whether its timer is pending.
     timer_runs: bool,
+    /// Time at which it last checked its sibling threads, ns, and how often it has done so at that
+    /// time.
+    siblings_checked: (u64, u32),
 }
 
 /// The running task as other CPUs see it: copies made at the last reschedule. Kept in a table of

@@ -5,6 +5,12 @@
 //! task whose claim is less than the greatest bias on the sibling threads. So that it is not held
 //! back indefinitely, an ordinary task's bias falls by one with every slice, and one in four may
 //! run beside any.
+//!
+//! A change of the nice value leaves the bias as it is until the slice is refilled, and a check
+//! judges the task of a sibling by that task's own bias, too. A task that claims less than its bias
+//! is therefore driven from its CPU by each of the others. Two such tasks, each of which gives way
+//! to the other on one side only, circle through a core of more than two threads. Each round takes
+//! a few reschedules, and nothing but the passage of time ends them.
 
 use super::levels::{IDLE_PRIO, ISO_PRIO, MAX_RT_PRIO, PRIO_LIMIT};
 use super::{Muqss, rules};
@@ -14,6 +20,8 @@ use schedlab_core::{CpuId, Platform, Policy, Question, TaskId};
 const RT_BIAS: i32 = 1 << 30;
 /// The bias of `SCHED_ISO` tasks on their own level.
 const ISO_BIAS: i32 = 1 << 29;
+/// Number of times that a CPU checks its sibling threads within a nanosecond.
+const CHECKS_MAX: u32 = 16;
 
 impl Muqss {
     /// Sets the bias of `task`, whose slice is refilled.
@@ -57,7 +65,10 @@ impl Muqss {
 
     /// `check_smt_siblings`: asks the busy sibling threads of `cpu` to reschedule whose tasks may
     /// not run beside the others.
-    pub(super) fn check_smt_siblings(&self, platform: &mut Platform, cpu: CpuId) {
+    pub(super) fn check_smt_siblings(&mut self, platform: &mut Platform, cpu: CpuId) {
+        if !self.nearness.has_threads() || !self.may_check_again(platform, cpu) {
+            return;
+        }
         for &sibling in self.nearness.siblings(cpu) {
             // (Judged by the siblings of `cpu`, of which it is one itself.)
             if let Some(curr) = self.cpus[sibling.index()].curr
@@ -67,6 +78,16 @@ impl Muqss {
                 platform.resched(sibling);
             }
         }
+    }
+
+    /// Counts a check by `cpu`. Returns whether it is not one too many in this nanosecond.
+    fn may_check_again(&mut self, platform: &Platform, cpu: CpuId) -> bool {
+        let (at_ns, count) = &mut self.cpus[cpu.index()].siblings_checked;
+        if core::mem::replace(at_ns, platform.now_ns()) != platform.now_ns() {
+            *count = 0;
+        }
+        *count += 1;
+        *count <= CHECKS_MAX
     }
 
     /// `wake_smt_siblings`: asks the idle sibling threads of `cpu`, which has become idle, to

@@ -75,9 +75,12 @@ impl World {
     /// Reschedules until no CPU requests it.
     fn settle(&mut self) {
         let mut from = 0;
+        let mut reschedules = 0;
         while let Some(cpu) =
             self.platform.next_resched(from).or_else(|| self.platform.next_resched(0))
         {
+            reschedules += 1;
+            assert!(reschedules < 1_000, "the CPUs reschedule endlessly");
             self.platform.clear_resched(cpu);
             let next = self.muqss.schedule(&mut self.platform, cpu);
             let turn = next.map(|task| (self.platform.now_ns(), task.0));
@@ -391,4 +394,31 @@ fn a_sibling_thread_holds_less_entitled_tasks_back() {
         })
         .collect();
     assert_eq!((biases[0], biases[18], biases[19], biases[20]), (19, 1, 20, 19));
+}
+
+#[test]
+fn threads_of_a_core_do_not_drive_two_tasks_around_without_end() {
+    let place = |_| Place { core: 0, cache: 0, package: 0, node: 0 };
+    let topology = Topology::new((0..4).map(place).collect(), &[]).expect("the machine is valid");
+    let mut world = World::new(topology, 1000);
+    world.start(0, &ordinary(0));
+    world.start(1, &ordinary(10));
+    world.settle();
+    assert_eq!(world.curr(CPU0), Some(0));
+    // Both have had better nice values, and keep the biases of those. The second, which is held
+    // back, is due first.
+    world.muqss.tasks[TaskId(0)].smt_bias = 40;
+    world.muqss.running[0].rq_smt_bias = 40;
+    world.muqss.dequeue(&mut world.platform, TaskId(1));
+    world.muqss.tasks[TaskId(1)].smt_bias = 20;
+    world.muqss.tasks[TaskId(1)].deadline = 1_000;
+    let cpu = world.task(1).cpu;
+    world.muqss.enqueue(&mut world.platform, cpu, TaskId(1));
+    world.platform.resched(CPU0);
+    world.settle();
+    let running = |world: &World| (0..4).filter_map(|cpu| world.curr(CpuId(cpu))).count();
+    assert!(running(&world) > 0);
+    // As soon as slices are refilled the biases fit again.
+    world.run(100 * MS);
+    assert!(running(&world) > 0);
 }

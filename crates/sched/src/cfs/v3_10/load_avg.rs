@@ -332,7 +332,8 @@ impl Cfs310 {
         let Some(e) = self.base.queues[q].entity else {
             return;
         };
-        if self.base.throttled_hierarchy_of(q) {
+        // (Even below a throttled group an entity gets its first weight: see `v3_10`.)
+        if self.base.throttled_hierarchy_of(q) && self.base.entities[e].load.weight > 0 {
             return;
         }
         let group = self.base.queues[q].group;

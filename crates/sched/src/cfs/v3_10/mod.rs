@@ -16,6 +16,13 @@
 //!
 //! A CPU's load for balancing is still the weight that is queued there: the averages serve the
 //! division of group shares only.
+//!
+//! # Difference from the kernel
+//!
+//! Below a throttled group shares are not divided. A group whose first task on a CPU arrives there
+//! has no weight in 3.10, and the group above it counts as empty as soon as its other tasks have
+//! gone: it leaves the runqueue, and the task waits until another one arrives. Later kernels give
+//! every group a weight. Here such a group gets its shares at once.
 
 pub mod balance;
 pub mod domains;

@@ -347,3 +347,32 @@ impl Cfs310 {
         self.set_task_rq(e, group, to);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Kernel310;
+    use crate::classes::testing::{Bench, Life, MS};
+    use schedlab_core::{Administer, BuildConfig, GroupId, Quota, Scheduler};
+
+    /// Shares are not divided below a throttled group. If the entity of the inner group had no
+    /// weight, the outer group would count as empty once its own task ends.
+    #[test]
+    fn a_group_that_gets_its_first_task_below_a_throttled_group_weighs_something() {
+        let mut m = Bench::new(Kernel310::of_config(&BuildConfig::flat(1, 1000)), 1, 1000);
+        let outer = m.sched.group_new(&mut m.platform, GroupId::ROOT, 1024).unwrap();
+        let inner = m.sched.group_new(&mut m.platform, outer, 1024).unwrap();
+        let quota =
+            Quota { quota_us: Some(5_000), period_us: 100_000, burst_us: 0, phase_us: None };
+        m.sched.group_set_quota(&mut m.platform, outer, quota).unwrap();
+        m.in_group(outer, Life::Work(7 * MS));
+        m.run_until(20 * MS);
+        assert_eq!(m.current, [None], "the outer group is throttled");
+        let below = m.in_group(inner, Life::Hog);
+        for until_ms in 21..400 {
+            m.run_until(until_ms * MS);
+            m.sched.inspect().audit().unwrap();
+        }
+        let ran = m.slices.iter().filter(|slice| slice.3 == below.0);
+        assert!(ran.map(|slice| slice.2 - slice.1).sum::<u64>() > 10 * MS, "{:?}", m.slices);
+    }
+}
