@@ -236,6 +236,10 @@ pub struct RunArgs {
     /// /uid-0 2048
     #[arg(long)]
     pub user_groups: bool,
+    /// Make a group for each session, as kernels since 2.6.38 do (`sched_autogroup_enabled`): the
+    /// tasks with "session": "tty1" are in /autogroup-tty1, those without in /autogroup-shell
+    #[arg(long, conflicts_with = "user_groups")]
+    pub autogroup: bool,
     /// File that assigns tasks to users: tasks and a user on each line, e.g. `make-*
     /// bob/1001:students` [default: all belong to root]
     #[arg(long, value_name = "FILE")]

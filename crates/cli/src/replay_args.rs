@@ -24,8 +24,8 @@ Examples:
   schedlab replay trace.txt --write work.json      the work as a file for `schedlab run`
 
 --change: nice TASKS +5, renice TASKS 5, chrt TASKS fifo 10, taskset TASKS 0-1, move TASKS /GROUP,
-slice TASKS 3ms. TASKS is a name, a pattern, a number, or `descendants of NAME`. The change applies
-from the start of each task, including tasks that are forked later.
+slice TASKS 3ms, clock_read TASKS 20us. TASKS is a name, a pattern, a number, or `descendants of
+NAME`. The change applies from the start of each task, including tasks that are forked later.
 
 --groups: a line is a group with its settings (`/build cpu.weight=200`), or tasks and their
 group (`descendants of make /build`), or a line of `grep . /proc/*/cgroup`.
@@ -69,6 +69,11 @@ pub struct ReplayArgs {
     /// Change to tasks of the alternatives, e.g. 'nice make +10'
     #[arg(long, value_name = "ACTION")]
     pub change: Vec<String>,
+    /// Tasks that read their own CPU clocks as they compute, in all columns: at each reading the
+    /// kernel charges them, so that their slices end there; e.g. 'per' or 'per 50us' [default: every
+    /// 20us]
+    #[arg(long, value_name = "TASKS [TIME]")]
+    pub clock_read: Vec<String>,
     /// Tasks to report (all are replayed) [default: all but the kernel's]
     #[arg(long, value_name = "TASKS")]
     pub only: Option<String>,

@@ -352,13 +352,6 @@ fn jobs<'a>(
                 continue;
             }
             let at = format!("{}, {}", document.name, placement.name);
-            if placement.reads_cpu_clock {
-                left_out.push(format!(
-                    "{at}: its threads read their own CPU clock, at which the kernel charges them, \
-                     so that slices end there; the simulator has no such reading"
-                ));
-                continue;
-            }
             if placement.tasks.is_empty() {
                 left_out.push(format!("{at}: no task was measured"));
                 continue;

@@ -84,6 +84,11 @@ pub enum Command<'a> {
     /// A CPU that was offline is back: it ticks again and takes part in balancing as before. Next
     /// the machine reports which tasks may use it, and asks it to reschedule.
     CpuOnline(CpuId),
+    /// The current task of a CPU reads its own CPU clock (`CLOCK_THREAD_CPUTIME_ID`). (No
+    /// administrator's action, but as rare as one.) Kernels since 3.18 first charge the task, so
+    /// that its slice or its group's limit can end there. A scheduler that refuses the command does
+    /// nothing at such a reading.
+    ReadClock(CpuId),
 }
 
 /// Result of a [`Command`].
@@ -154,6 +159,7 @@ impl Command<'_> {
             }
             Command::CpuOffline(_) => "this release cannot take CPUs offline",
             Command::CpuOnline(_) => "this release cannot bring CPUs back online",
+            Command::ReadClock(_) => "this release charges no task that reads its clock",
         };
         Errno::NotSupported.because(message).into()
     }

@@ -1,6 +1,7 @@
 //! The events of a run: [`Event`], and the trait of those that receive them: [`Observer`].
 
 use crate::errno::Errno;
+use crate::platform::Throttling;
 use crate::reason::{Account, Rule};
 use crate::{BlockReason, CpuId, CpuSet, GroupId, Policy, SchedAttr, TaskAttr, TaskId, Waker};
 
@@ -161,6 +162,12 @@ pub enum Event<'a> {
     Decided {
         /// The decision, its CPU, its rule and its grounds.
         account: &'a Account,
+    },
+    /// A CPU's queue of a group is throttled, or no longer is. Sent only if throttling was
+    /// requested. All other events of the run are the same either way.
+    Throttled {
+        /// The change.
+        change: &'a Throttling,
     },
     /// The run is over.
     Finished,

@@ -6,7 +6,7 @@
 
 use crate::errno::Errno;
 use crate::reason::{Account, Evidence, Question, Rule};
-use crate::{CpuBits, CpuId, TaskId, WorkCounts};
+use crate::{CpuBits, CpuId, GroupId, TaskId, WorkCounts};
 use alloc::vec::Vec;
 
 /// A timer of the scheduler (real-time period, deadline replenishment, bandwidth refill, hrtick).
@@ -56,6 +56,26 @@ pub struct Migration {
     pub why: Rule,
 }
 
+/// A CPU's queue of a group that is throttled because the group has used up its limit (CPU bandwidth
+/// control), or that is no longer throttled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Throttling {
+    /// The group with the limit.
+    pub group: GroupId,
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Whether the queue is throttled from now on. Otherwise it has runtime again, or the limit has
+    /// been lifted.
+    pub is_throttled: bool,
+    /// CPU time that the group may use in each period, ns. `None`: it has no limit any more.
+    pub quota_ns: Option<u64>,
+    /// The period, ns.
+    pub period_ns: u64,
+    /// Time of the next refill, ns. (Runtime that another CPU returns may come earlier.) `None`: no
+    /// refill is due.
+    pub refill_ns: Option<u64>,
+}
+
 /// The machine as a scheduler sees it.
 #[derive(Debug)]
 pub struct Platform {
@@ -94,6 +114,8 @@ pub struct Platform {
     why: [Rule; Question::COUNT],
     /// Decisions with their grounds, not yet handed to the observers. `None`: not requested.
     accounts: Option<Vec<Account>>,
+    /// Changes of throttling, not yet handed to the observers. `None`: not requested.
+    throttlings: Option<Vec<Throttling>>,
 }
 
 impl Platform {
@@ -117,6 +139,7 @@ impl Platform {
             pending: false,
             why: [Rule::NONE; Question::COUNT],
             accounts: None,
+            throttlings: None,
         }
     }
 
@@ -247,6 +270,15 @@ impl Platform {
         }
     }
 
+    /// Reports that a queue of a group is throttled, or no longer is. `make` is called only on
+    /// [request](Platform::ask_throttling).
+    pub fn throttling(&mut self, make: impl FnOnce() -> Throttling) {
+        if let Some(throttlings) = &mut self.throttlings {
+            self.pending = true;
+            throttlings.push(make());
+        }
+    }
+
     /// Whether the grounds of decisions have been requested.
     #[inline]
     pub fn is_asked(&self) -> bool {
@@ -256,6 +288,11 @@ impl Platform {
     /// For the driver of a scheduler: starts or stops collecting the grounds of decisions.
     pub fn ask(&mut self, asked: bool) {
         self.accounts = asked.then(Vec::new);
+    }
+
+    /// For the driver of a scheduler: starts or stops collecting changes of throttling.
+    pub fn ask_throttling(&mut self, asked: bool) {
+        self.throttlings = asked.then(Vec::new);
     }
 
     /// For the driver of a scheduler: forgets the named rule, because a hook begins that may
@@ -278,7 +315,8 @@ impl Platform {
 
     /// For the driver of a scheduler: returns whether there may be anything to carry out or to
     /// report since the last call. The driver then drains [`timer_orders`](Platform::timer_orders),
-    /// [`migrations`](Platform::migrations), [`refusals`](Platform::refusals) and
+    /// [`migrations`](Platform::migrations), [`refusals`](Platform::refusals),
+    /// [`take_throttlings`](Platform::take_throttlings) and
     /// [`take_accounts`](Platform::take_accounts).
     #[inline]
     pub fn take_pending(&mut self) -> bool {
@@ -288,6 +326,11 @@ impl Platform {
     /// For the driver of a scheduler: takes the accounts of decisions.
     pub fn take_accounts(&mut self) -> Vec<Account> {
         self.accounts.as_mut().map(core::mem::take).unwrap_or_default()
+    }
+
+    /// For the driver of a scheduler: takes the changes of throttling.
+    pub fn take_throttlings(&mut self) -> Vec<Throttling> {
+        self.throttlings.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
     /// For the driver of a scheduler: sets the time to `now_ns`. Time never goes back.

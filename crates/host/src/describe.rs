@@ -74,6 +74,8 @@ impl Prepared {
             };
             say("priority", properties.priority.map(|priority| priority.to_string()));
             say("slice", properties.slice_us.map(|us| format!("{us} us")));
+            let reads = properties.clock_read_us.filter(|&us| us > 0);
+            say("reads its CPU clock every", reads.map(|us| format!("{us} us")));
             say("dl-runtime", properties.dl_runtime_us.map(|us| format!("{us} us")));
             say("CPUs", properties.cpus.as_deref().map(format_cpus));
             let group = properties.taskgroup.as_deref().filter(|path| !path.is_empty());

@@ -474,6 +474,7 @@ impl Thread {
                 Instr::Group { group } if group == self.group => {}
                 Instr::Group { group } => self.set_group(group)?,
                 Instr::Run { ns } | Instr::Work { ns } => self.burn(ns)?,
+                Instr::RunReading { ns, every_ns } => self.burn_reading(ns, every_ns)?,
                 Instr::Runtime { ns } => self.runtime(ns)?,
                 Instr::Sleep { ns: 0 } => {}
                 Instr::Sleep { ns } => self.sleep_until(sys::now_ns().saturating_add(ns))?,
@@ -547,6 +548,18 @@ impl Thread {
 
     fn burn(&mut self, ns: u64) -> Step {
         if ns == 0 || self.burner.burn(ns, self.until_ns) { Ok(()) } else { Err(Stop::RunOver) }
+    }
+
+    /// Works for `ns`, and reads the thread's CPU clock after every `every_ns` of it.
+    fn burn_reading(&mut self, ns: u64, every_ns: u64) -> Step {
+        let mut left_ns = ns;
+        while left_ns > 0 {
+            let piece_ns = left_ns.min(every_ns);
+            self.burn(piece_ns)?;
+            let _ = sys::thread_cpu_ns();
+            left_ns -= piece_ns;
+        }
+        Ok(())
     }
 
     /// Works until the wall time is over.

@@ -5,6 +5,7 @@ use crate::scx_expects::Expects;
 use crate::settings::{Setting, in_brackets};
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{BuildConfig, Entry, Policy, Release, Scheduler};
+use schedlab_workload::groups::autogroup;
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
@@ -75,6 +76,8 @@ pub struct Needs {
     pub policies: Vec<Policy>,
     /// Whether there are task groups other than the root.
     pub groups: bool,
+    /// Whether the kernel groups tasks by session.
+    pub autogroups: bool,
     /// Whether groups have a limit on their CPU time.
     pub limits: bool,
     /// Affinity: whether tasks are bound to CPUs.
@@ -138,6 +141,9 @@ impl Choice {
         }
         if needs.groups && !release.can.groups {
             return Some("it has no task groups".into());
+        }
+        if needs.autogroups && autogroup::is_in(release.kernel()) == Some(false) {
+            return Some("it has no autogroups: kernels have them since 2.6.38".into());
         }
         if needs.limits && !release.can.quotas {
             return Some("its groups cannot be limited: cfs@3.2 and eevdf have quotas".into());

@@ -75,6 +75,7 @@ impl Experiment {
         policies.extend(self.timetable.policies());
         let mut properties = phases.map(|phase| &phase.properties).chain(of_tasks);
         Needs {
+            autogroups: false,
             cpus: self.config.cpus,
             hz: self.config.hz,
             policies,

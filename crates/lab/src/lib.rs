@@ -93,6 +93,7 @@ pub mod session;
 pub mod settings;
 pub mod setup;
 pub mod sweep;
+mod throttled;
 
 pub use catch_panic::catch_panic;
 pub use config::RunConfig;

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::explain;
 use crate::parallel;
 use crate::plan::{Contender, Prepared};
-use schedlab_core::TaskId;
+use schedlab_core::{TaskId, Who};
 use schedlab_measure::history::{History, Recorder};
 use schedlab_report::bench::BenchReport;
 use schedlab_report::html::{self, ExplainedWait, Page, Recording, RuleRow, TURNS_MOST};
@@ -123,9 +123,9 @@ fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Rec
     let mut explained = vec![];
     if prepared.experiment().is_some()
         && history.turns.count() <= TURNS_EXPLAINED
-        && let Ok((waits, _)) = explain::longest_waits(prepared, contender, None, EXPLAINED)
+        && let Ok((waits, names)) = explain::longest_waits(prepared, contender, None, EXPLAINED)
     {
-        explained.extend(waits.iter().map(explain_wait));
+        explained.extend(waits.iter().map(|wait| explain_wait(wait, &names)));
     }
     let scheduler = contender.choice.build(&config.build_config(&contender.choice)).ok()?;
     let rules = scheduler.inspect().rules().into_iter();
@@ -137,11 +137,14 @@ fn record(prepared: &Prepared, contender: &Contender, most: usize) -> Option<Rec
     })
 }
 
-fn explain_wait(wait: &explain::Wait) -> ExplainedWait {
+fn explain_wait(wait: &explain::Wait, names: &explain::Names) -> ExplainedWait {
+    let by =
+        |part: &explain::ThrottledWait| (names.who(Who::Group(part.limit.group)).into(), part.ns);
     let ran = |&(task, ns, turns): &(Option<TaskId>, u64, u32)| (task.map(|it| it.0), ns, turns);
     ExplainedWait {
         task: wait.task.0,
         from_ns: wait.start_ns,
+        throttled: wait.throttled.iter().map(by).collect(),
         meanwhile: wait.meanwhile.iter().map(ran).collect(),
         lost: wait.lost.iter().map(|(rule, &times)| (rule.0, times)).collect(),
     }

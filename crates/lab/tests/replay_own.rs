@@ -56,6 +56,7 @@ fn random(seed: u64) -> Model {
             loops: Loops::Times(rounds),
             properties: Properties::default(),
             phases: vec![Phase { events, ..Phase::default() }],
+            session: None,
             flat: true,
         });
     };

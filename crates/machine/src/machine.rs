@@ -105,6 +105,8 @@ pub struct Machine<S, W, O> {
     from_outside: bool,
     /// Whether [`Event::Named`] is wanted.
     names_asked: bool,
+    /// Whether it is known that the scheduler does not charge tasks that read their CPU clocks.
+    reads_are_free: bool,
     /// Costs of operations; `None` on an idealised machine.
     costs: Option<Box<Modelled>>,
     now_ns: u64,
@@ -168,6 +170,7 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
             request: Request::Policy(Policy::Other),
             from_outside: false,
             names_asked: false,
+            reads_are_free: false,
             costs: None,
             now_ns: 0,
         }
@@ -191,6 +194,12 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     /// each decision, on or off. The run is the same.
     pub fn ask_reasons(&mut self, asked: bool) {
         self.platform.ask(asked);
+    }
+
+    /// Switches [`Event::Throttled`](schedlab_core::Event::Throttled), which reports which queues
+    /// of groups are throttled, on or off. The run is the same.
+    pub fn ask_throttling(&mut self, asked: bool) {
+        self.platform.ask_throttling(asked);
     }
 
     /// Switches [`Event::Named`](schedlab_core::Event::Named), which reports the names of newborn

@@ -60,6 +60,8 @@ pub enum Op {
     /// `execve(2)`: the scheduler may choose another CPU. A caller that is moved takes its next
     /// operation on the new CPU.
     Exec,
+    /// `clock_gettime(2)` of the task's own CPU clock, before which a kernel may charge the task.
+    ReadClock,
     /// `sched_yield(2)`. The task takes its next operation when it has the CPU again.
     Yield,
     /// `sched_yield(2)`, but the task takes its next operation at once, as in some golden

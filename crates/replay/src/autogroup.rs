@@ -1,25 +1,10 @@
-//! Autogroups: the groups that the kernel makes by itself, one for each session (2.6.38 and later).
-//!
-//! A call of `setsid` creates an autogroup. Terminals, logins and daemons begin with such a call.
-//! The fair tasks in the root of the CPU controller compete within their autogroup, and the
-//! autogroups compete with each other by their own nice values. The nice value of a task is thus
-//! without effect on the tasks of other sessions. Real-time tasks are not affected.
+//! Autogroups of recorded tasks: their membership as side files have it, or a guess.
 
+use schedlab_workload::groups::autogroup::path;
 use std::collections::BTreeMap;
-
-/// First part of the paths of these groups.
-pub const PREFIX: &str = "/autogroup-";
 
 /// Priority of nice 0 on the kernel's scale.
 const NICE_0: i32 = 120;
-
-/// Returns whether kernels of this release have autogroups. `None`: the text is not a release.
-pub fn is_in(release: &str) -> Option<bool> {
-    let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
-    let mut numbers = release[..end].split('.').map_while(|number| number.parse::<u32>().ok());
-    let (major, minor) = (numbers.next()?, numbers.next()?);
-    Some((major, minor, numbers.next().unwrap_or(0)) >= (2, 6, 38))
-}
 
 /// Membership of a thread in an autogroup, as a side file has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,8 +22,8 @@ impl Membership {
     pub(crate) fn group(self) -> Option<(String, i32)> {
         match self {
             Membership::Root | Membership::Session(0) => None,
-            Membership::Autogroup(id, nice) => Some((format!("{PREFIX}{id}"), nice)),
-            Membership::Session(id) => Some((format!("{PREFIX}s{id}"), 0)),
+            Membership::Autogroup(id, nice) => Some((path(id), nice)),
+            Membership::Session(id) => Some((path(format_args!("s{id}")), 0)),
         }
     }
 }
@@ -60,7 +45,7 @@ pub(crate) fn guess(tasks: &[Option<(u32, u32, i32)>]) -> Vec<Option<String>> {
         let is_alone = counts.get(&process) == Some(&1);
         // Task 2 is the parent of the kernel's threads, which are in the root group like init.
         let is_job = parent != 0 && parent != 2 && !counts.contains_key(&parent);
-        (is_alone && is_job && prio == NICE_0).then(|| format!("{PREFIX}p{process}"))
+        (is_alone && is_job && prio == NICE_0).then(|| path(format_args!("p{process}")))
     };
     tasks.iter().map(|task| task.as_ref().and_then(group)).collect()
 }
@@ -68,21 +53,6 @@ pub(crate) fn guess(tasks: &[Option<(u32, u32, i32)>]) -> Vec<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kernels_since_2_6_38_have_autogroups() {
-        for (release, is) in [
-            ("2.6.37", Some(false)),
-            ("2.6.38-8-generic", Some(true)),
-            ("2.4.37", Some(false)),
-            ("3.2.0", Some(true)),
-            ("6.18", Some(true)),
-            ("7", None),
-            ("", None),
-        ] {
-            assert_eq!(is_in(release), is, "{release}");
-        }
-    }
 
     #[test]
     fn a_job_at_nice_0_is_taken_to_have_a_session() {

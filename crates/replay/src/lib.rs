@@ -10,16 +10,15 @@
 //! * [`program`] turns the trace into a [`Workload`], which [`Workload::model`] expresses in
 //!   rt-app's language.
 //! * [`select`] finds tasks by name, number or descent, and changes them.
-//! * [`side`] reads the side file that `schedlab record` writes next to a trace. [`autogroup`]
-//!   forms the groups of sessions.
+//! * [`side`] reads the side file that `schedlab record` writes next to a trace, with the sessions
+//!   of its tasks.
 //! * [`stats`], [`responses`] and [`score`] compare the recording with the run. [`ahead`] finds
-//!   tasks that overtake others, and [`behind`] the tasks that others wait behind.
+//!   tasks that overtake others.
 //!
 //! Nothing here runs a workload: `lab` does.
 
 pub mod ahead;
-pub mod autogroup;
-pub mod behind;
+mod autogroup;
 mod builder;
 mod burst;
 mod families;

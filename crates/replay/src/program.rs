@@ -502,6 +502,7 @@ impl Workload {
             delay_ns: if program.is_forked { 0 } else { program.delay_ns },
             loops: Loops::Times(1),
             properties,
+            session: None,
             phases,
             flat,
         }

@@ -135,7 +135,7 @@ pub fn place(workload: &mut Workload, trace: &Trace, file: &GroupFile) -> Result
 /// If the change cannot be parsed, or selects no task.
 pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), String> {
     const ACTIONS: &str = "nice TASKS +5, renice TASKS 5, chrt TASKS fifo 10, taskset TASKS 0-1, \
-                           move TASKS /GROUP, slice TASKS 3ms, group /GROUP cpu.max=50000 100000";
+                           move TASKS /GROUP, slice TASKS 3ms, clock_read TASKS 20us, group /GROUP cpu.max=50000 100000";
     let wrong = |what: String| format!("--change '{text}': {what}");
     let (action, rest) = text
         .trim()
@@ -213,6 +213,13 @@ pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), 
             })?;
             Box::new(move |it| it.set.slice_us = Some(us))
         }
+        "clock_read" => {
+            let us = slice_us(last).unwrap_or_else(|| {
+                words.push(last);
+                CLOCK_READ_US
+            });
+            Box::new(move |it| it.set.clock_read_us = Some(us))
+        }
         _ => return Err(wrong(format!("unknown change `{action}`: it must be one of {ACTIONS}"))),
     };
     if words.is_empty() {
@@ -229,6 +236,9 @@ pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), 
 pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
     if text.contains(char::is_whitespace) { None } else { parse_cpu_list(text) }
 }
+
+/// CPU time between two readings of a thread's CPU clock where none is stated, µs.
+const CLOCK_READ_US: u64 = 20;
 
 fn slice_us(text: &str) -> Option<u64> {
     let (digits, factor) = match text.strip_suffix("ms") {

@@ -8,6 +8,7 @@ use crate::select::cpu_list;
 use crate::trace::Trace;
 use schedlab_core::Policy;
 use schedlab_core::topology::{Place, Topology};
+use schedlab_workload::groups;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -230,7 +231,7 @@ impl Side {
     /// Whether the recorded kernel grouped tasks by session.
     fn has_autogroups(&self) -> bool {
         self.tunables.get("sched_autogroup_enabled").is_some_and(|&it| it != 0)
-            && self.kernel.as_deref().and_then(autogroup::is_in) != Some(false)
+            && self.kernel.as_deref().and_then(groups::autogroup::is_in) != Some(false)
     }
 
     /// Sets the processes of the tasks of `trace`.
@@ -304,9 +305,9 @@ impl Side {
             }
         }
         for (path, nice) in made {
-            let nice = if nice == 0 { String::new() } else { format!(" cpu.weight.nice={nice}") };
-            let _ = writeln!(lines.all, "{path}{nice}");
-            let _ = writeln!(lines.without_quotas, "{path}{nice}");
+            let line = groups::autogroup::line(&path, nice);
+            lines.all.push_str(&line);
+            lines.without_quotas.push_str(&line);
         }
         if !unknown.is_empty() {
             let more = match unknown.len().saturating_sub(NAMED_MAX) {

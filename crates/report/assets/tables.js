@@ -17,8 +17,10 @@ Lab.waitsTable = function (place, runs, timeline) {
     const { task, from, to, cpu } = wait;
     const about = !wait.meanwhile && run.recorded.grain_ns > 0;
     const ran = wait.meanwhile || Lab.whoRan(run, cpu, from, to).filter(([who]) => who !== task);
-    const texts = ran.slice(0, 4).map(([who, ns]) => (
-      `${who < 0 ? 'idle' : name(run, who)} ${Lab.duration(ns)}`));
+    const limits = (wait.throttled || []).map(([group, ns]) => (
+      `throttled by the limit of ${group} ${Lab.duration(ns)}`));
+    const texts = limits.concat(ran.slice(0, 4).map(([who, ns]) => (
+      `${who < 0 ? 'idle' : name(run, who)} ${Lab.duration(ns)}`)));
     if (ran.length > 4) texts.push(`${ran.length - 4} others`);
     const rest = to - from - ran.reduce((sum, [, ns]) => sum + ns, 0);
     if (!wait.meanwhile && rest > 0.005 * (to - from)) texts.push(`idle ${Lab.duration(rest)}`);

@@ -85,6 +85,7 @@ fn flat_task(key: &str, instances: u32, events: Vec<Event>) -> Task {
         loops: Loops::Forever,
         properties: Properties::default(),
         phases: vec![Phase { events, ..Phase::default() }],
+        session: None,
         flat: true,
     }
 }

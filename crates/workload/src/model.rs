@@ -48,6 +48,8 @@ pub struct Task {
     pub loops: Loops,
     /// Properties at the start of threads.
     pub properties: Properties,
+    /// `session` (schedlab's own): name of its session, which has an autogroup.
+    pub session: Option<String>,
     /// Phases, run in this order.
     pub phases: Vec<Phase>,
     /// Whether the file has the events in the task itself. There is then one phase, without a name,
@@ -99,6 +101,9 @@ pub struct Properties {
     pub dl_period_us: Option<u64>,
     /// `slice` (schedlab's own): slice request of an ordinary task.
     pub slice_us: Option<u64>,
+    /// `clock_read` (schedlab's own): CPU time between two readings of the thread's own CPU clock,
+    /// µs. `0`: it does not read it.
+    pub clock_read_us: Option<u64>,
     /// `cpus`: affinity.
     pub cpus: Option<Vec<u32>>,
     /// `nodes_membind`: memory nodes. No effect here.

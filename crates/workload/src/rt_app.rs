@@ -2,8 +2,14 @@
 //!
 //! rt-app is the load generator that scheduler developers use on real kernels. A file written for
 //! it runs here unchanged, and a file that runs here can be given to rt-app. (Exceptions, all ours
-//! and unknown to rt-app: the property `slice`, the event `thread`, and the event `resume_sync`,
-//! which rt-app treats as a plain `resume`.)
+//! and unknown to rt-app: the properties `slice` and `clock_read`, the key `session` of tasks, the
+//! event `thread`, and the event `resume_sync`, which rt-app treats as a plain `resume`.)
+//!
+//! `clock_read` is the CPU time in µs between two readings of the thread's own CPU clock
+//! (`CLOCK_THREAD_CPUTIME_ID`) in its `run` events. A phase without it has the task's. The last
+//! reading is at the end of each `run`. Kernels since 3.18 charge the task at each of them, so that
+//! its slice, or its group's quota, can end between two ticks. The readings themselves are part of
+//! the run's time.
 //!
 //! Reading takes three steps: text to JSON (comments, trailing commas and repeated keys are
 //! allowed), JSON to a [`Model`] (every key and value is known and of the right kind), and checks

@@ -39,6 +39,7 @@ pub(super) const PLAN: Reader = Reader {
         "\"files\": [",
         "\"cgrules\": ",
         "\"user_groups\": true",
+        "\"autogroup\": true",
         "\"users\": [\"a=bob/1001\"]",
         "\"timetable\": {",
         "\"actions\": [\"1ms renice a 5\"]",

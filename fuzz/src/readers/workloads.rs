@@ -188,6 +188,8 @@ const SCHEDULE: &[&str] = &[
     "\"instance\": 2",
     "\"instance\": 0",
     "\"delay\": 500",
+    "\"session\": \"tty1\"",
+    "\"clock_read\": 5",
     "\"phases\": { \"p\": {",
     "\"run\": 1000",
     "\"sleep\": 1000",

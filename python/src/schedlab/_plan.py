@@ -146,6 +146,7 @@ def make(
     groups: GroupsLike | None = None,
     users: Mapping[str, str] | None = None,
     user_groups: bool = False,
+    autogroup: bool = False,
     cgrules: PathLike | None = None,
     at: str | Iterable[str] = (),
     timetable: PathLike | Iterable[PathLike] = (),
@@ -162,7 +163,7 @@ def make(
     given = {
         "cpus": cpus, "machine": machine, "hz": hz, "costs": costs, "nohz": nohz, "set": set,
         "groups": groups, "users": users, "user_groups": user_groups or None,
-        "cgrules": cgrules, "at": at or None, "timetable": timetable or None,
+        "autogroup": autogroup or None, "cgrules": cgrules, "at": at or None, "timetable": timetable or None,
         "duration": duration, "seed": seed, "repeat": repeat, "schedulers": schedulers,
     }
     loaded = load(workload, parameters)
@@ -206,6 +207,8 @@ def make(
         in_groups["users"] = [f"{tasks}={user}" for tasks, user in users.items()]
     if truth(user_groups, "user_groups"):
         in_groups["user_groups"] = True
+    if truth(autogroup, "autogroup"):
+        in_groups["autogroup"] = True
     if cgrules is not None:
         in_groups["cgrules"] = source(cgrules)
     if in_groups:

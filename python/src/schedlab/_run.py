@@ -28,6 +28,7 @@ def run(
     groups: GroupsLike | None = None,
     users: Mapping[str, str] | None = None,
     user_groups: bool = False,
+    autogroup: bool = False,
     cgrules: PathLike | None = None,
     at: str | Iterable[str] = (),
     timetable: PathLike | Iterable[PathLike] = (),
@@ -69,8 +70,9 @@ def run(
     groups
         Task groups: a file, ``"/tg1:cpu.weight=200"``, ``{"/tg1": {"cpu.weight": 200}}``, or
         several of these.
-    users, user_groups, cgrules
-        Users of tasks (``{"make-*": "bob"}``); a group for each user; libcgroup's rules.
+    users, user_groups, autogroup, cgrules
+        Users of tasks (``{"make-*": "bob"}``); a group for each user; a group for each session;
+        libcgroup's rules.
     at, timetable
         Actions on the machine during the run: ``"2s renice video -5"``, or files of such lines.
     duration
@@ -99,8 +101,8 @@ def run(
     """
     plan, policies = make(
         workload, schedulers, cpus=cpus, machine=machine, hz=hz, costs=costs, nohz=nohz, set=set,
-        groups=groups, users=users, user_groups=user_groups, cgrules=cgrules, at=at,
-        timetable=timetable, duration=duration, seed=seed, repeat=repeat, parameters=parameters,
+        groups=groups, users=users, user_groups=user_groups,
+        autogroup=autogroup, cgrules=cgrules, at=at, timetable=timetable, duration=duration, seed=seed, repeat=repeat, parameters=parameters,
         record=record,
     )
     prepared = _native.Prepared(json.dumps(plan), list(policies))

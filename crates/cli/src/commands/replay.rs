@@ -9,7 +9,9 @@ use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::MachineSpec;
 use schedlab_lab::recorded;
-use schedlab_lab::replay::{Begin, Column, Replay, ReplayReport, Shown, Table, beside, duration};
+use schedlab_lab::replay::{
+    Begin, BehindRow, Column, Replay, ReplayReport, Shown, Table, beside, duration,
+};
 use schedlab_replay::{Arrivals, Tokens, Trace, TraceBuilder};
 use schedlab_trace::read;
 use schedlab_workload::rt_app;
@@ -56,6 +58,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
             ..MachineSpec::default()
         },
         changes: args.change.clone(),
+        clock_reads: args.clock_read.clone(),
         groups: groups_file(args).as_deref().map(files::read).transpose()?,
         side: side_file(args).as_deref().map(files::read).transpose()?,
         only: args.only.clone(),
@@ -224,12 +227,13 @@ fn explained(answer: &ReplayReport, out: &mut String) {
             let behind: Vec<String> = behind(answer, column, group, change)
                 .iter()
                 .take(BEHIND_MAX)
-                .map(|(runner, by)| {
+                .map(|((runner, throttled_by), by)| {
                     let more = if *by > 0.0 { "more" } else { "less" };
                     let by = duration(by.abs());
-                    match runner {
-                        Some(runner) => format!("{by} {more} behind {runner}"),
-                        None => format!("{by} {more} while the CPU idled"),
+                    match (throttled_by, runner) {
+                        (Some(path), _) => format!("{by} {more} throttled by the limit of {path}"),
+                        (_, Some(runner)) => format!("{by} {more} behind {runner}"),
+                        _ => format!("{by} {more} while the CPU idled"),
                     }
                 })
                 .collect();
@@ -245,31 +249,35 @@ fn explained(answer: &ReplayReport, out: &mut String) {
 /// Maximum number of tasks named as the cause of a changed wait.
 const BEHIND_MAX: usize = 3;
 
-/// Returns the tasks behind which `group` waits longer (or shorter, by the sign of `change`) in
+/// Task that had the CPU, or path of the group that had used up its limit.
+type Cause<'a> = (Option<&'a str>, Option<&'a str>);
+
+/// Returns the causes for which `group` waits longer (or shorter, by the sign of `change`) in
 /// `column` than in the replay, and by how much, ns, largest first. Differences within chance, or
 /// below a tenth of the change, are left out.
-fn behind(
-    answer: &ReplayReport,
-    column: &Column,
+fn behind<'a>(
+    answer: &'a ReplayReport,
+    column: &'a Column,
     group: usize,
     change: f64,
-) -> Vec<(Option<String>, f64)> {
-    let of = |column: &Column| -> BTreeMap<Option<String>, f64> {
+) -> Vec<(Cause<'a>, f64)> {
+    let cause = |row: &'a BehindRow| (row.runner.as_deref(), row.throttled_by.as_deref());
+    let of = |column: &'a Column| -> BTreeMap<Cause<'a>, f64> {
         let rows = column.behind.iter().filter(|row| row.group == group);
-        rows.map(|row| (row.runner.clone(), row.wait.median)).collect()
+        rows.map(|row| (cause(row), row.wait.median)).collect()
     };
     let chance: Vec<_> = (column.behind.iter())
         .filter(|row| row.group == group && row.wait.alike == Some(true))
-        .map(|row| &row.runner)
+        .map(cause)
         .collect();
     let (was, is) = (of(&answer.columns[1]), of(column));
-    let names: BTreeSet<&Option<String>> = was.keys().chain(is.keys()).collect();
-    let mut found: Vec<(Option<String>, f64)> = names
+    let causes: BTreeSet<Cause<'_>> = was.keys().chain(is.keys()).copied().collect();
+    let mut found: Vec<(Cause<'_>, f64)> = causes
         .into_iter()
-        .filter(|name| !chance.contains(name))
-        .map(|name| {
-            let by = is.get(name).unwrap_or(&0.0) - was.get(name).unwrap_or(&0.0);
-            (name.clone(), by)
+        .filter(|cause| !chance.contains(cause))
+        .map(|cause| {
+            let by = is.get(&cause).unwrap_or(&0.0) - was.get(&cause).unwrap_or(&0.0);
+            (cause, by)
         })
         .filter(|(_, by)| by * change > 0.0 && by.abs() >= 0.1 * change.abs())
         .collect();

@@ -172,6 +172,7 @@ fn groups(args: &RunArgs) -> Result<Groups, Failure> {
         settings: args.group.clone(),
         cgrules: args.cgrules.as_deref().map(files::read).transpose()?,
         user_groups: args.user_groups,
+        autogroup: args.autogroup,
         user_files: files::read_all(&args.users)?,
         users: args.user.clone(),
     })

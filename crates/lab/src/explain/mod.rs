@@ -6,7 +6,8 @@
 //!
 //! * [`Moment`]: the state of a run at a given time, with the candidates of every CPU;
 //! * [`Wakeup`]: the CPU to which a wakeup went, and whether it preempted;
-//! * [`Wait`]: a long wait, and the tasks that had the CPU during it;
+//! * [`Wait`]: a long wait, and the tasks that had the CPU during it, or the limit that kept the task
+//!   from running;
 //! * [`Margin`]: what a candidate lacked;
 //! * [`Parting`]: the first decision in which two runs part.
 
@@ -24,5 +25,7 @@ pub use margin::{Margin, NiceThatWins, margins, nice_that_wins};
 pub use moment::{CpuMoment, Moment, moment};
 pub use names::Names;
 pub use parting::{Parting, PartingSide, Side, Step, TimedStep, parting};
-pub use waits::{LostPick, Wait, longest_waits};
-pub use watch::{Decision, TaskActivity, TaskMoment, Wakeup, WakeupFilter, wakeup};
+pub use waits::{LostPick, ThrottledWait, Wait, longest_waits};
+pub use watch::{
+    Decision, TaskActivity, TaskMoment, ThrottledMoment, Wakeup, WakeupFilter, wakeup,
+};

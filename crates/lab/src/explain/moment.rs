@@ -4,11 +4,12 @@ use crate::error::Error;
 use crate::explain::effort::Effort;
 use crate::explain::names::Names;
 use crate::explain::subject::Subject;
-use crate::explain::watch::{Decision, TaskActivity, TaskMoment, Watch};
+use crate::explain::watch::{Decision, TaskActivity, TaskMoment, ThrottledMoment, Watch};
 use crate::plan::{Contender, Prepared};
 use schedlab_core::{
     Account, Candidate, CpuId, Evidence, GroupId, Load, Question, Rule, SchedAttr, TaskId, Who,
 };
+use std::collections::BTreeMap;
 
 /// State of a CPU at a given time.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct CpuMoment {
     /// The candidate that it would pick. `None`: there is none, or the scheduler does not describe
     /// its picks.
     pub would_pick: Option<Who>,
+    /// Groups that are throttled here.
+    pub throttled: Vec<ThrottledMoment>,
     /// The next switch: its time, the task (`None`: idle), and the rule.
     pub next: Option<(u64, Option<TaskId>, Rule)>,
 }
@@ -44,6 +47,9 @@ pub struct Moment {
     pub cpus: Vec<CpuMoment>,
     /// All tasks created so far, by number.
     pub tasks: Vec<TaskMoment>,
+    /// The groups that keep waiting tasks from running, because they have used up their limits, by
+    /// task.
+    pub throttled: BTreeMap<TaskId, GroupId>,
     /// Scheduling attributes of each task, by number.
     pub attrs: Vec<SchedAttr>,
     /// The longest time that an ordinary task waits with this load by the scheduler's promise, ns.
@@ -62,7 +68,7 @@ pub struct Moment {
 pub fn moment(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Result<Moment, Error> {
     let subject = Subject::of(prepared, scheduler)?;
     let cpus = subject.cpus();
-    let mut watch = Watch::new(cpus, at_ns);
+    let mut watch = Watch::new(cpus, at_ns, subject.throttled());
     let names = subject.observe(true, &mut watch)?;
     let session = subject.session_at(at_ns)?;
     let events = session.counts().events();
@@ -83,7 +89,13 @@ pub fn moment(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Result<
         nice_min: nices.min().unwrap_or(0),
     };
     let longest_wait_ns = inspect.promises(&load).wait_ns;
-    let cpus = watch.cpus.into_iter().zip(candidates).map(|(cpu, candidates)| {
+    let limits: Vec<_> = (0..cpus).map(|cpu| watch.throttled_on(CpuId(cpu))).collect();
+    let waiting = watch.tasks.iter().filter(|(_, row)| row.was == TaskActivity::Waiting);
+    let throttled = waiting
+        .filter_map(|(task, row)| Some((task, watch.throttled.of(task, row.cpu?)?.change.group)));
+    let throttled = throttled.collect();
+    let rows = watch.cpus.into_iter().zip(candidates).zip(limits);
+    let cpus = rows.map(|((cpu, candidates), throttled)| {
         let evidence = Evidence { candidates, ..Evidence::default() };
         CpuMoment {
             current: cpu.current,
@@ -93,6 +105,7 @@ pub fn moment(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Result<
             would_pick: evidence.best().ok().flatten(),
             candidates: evidence.candidates,
             is_fresh: false,
+            throttled,
             next: cpu.next,
         }
     });
@@ -101,6 +114,7 @@ pub fn moment(prepared: &Prepared, scheduler: &Contender, at_ns: u64) -> Result<
         ended_ns,
         cpus: cpus.collect(),
         tasks: watch.tasks.iter().map(|(_, task)| *task).collect(),
+        throttled,
         attrs,
         longest_wait_ns,
         names,
@@ -155,6 +169,13 @@ impl Moment {
     pub fn waiting_on(&self, cpu: CpuId) -> impl Iterator<Item = (TaskId, &TaskMoment)> {
         let all = self.tasks.iter().enumerate().map(|(task, row)| (TaskId(task as u32), row));
         all.filter(move |(_, row)| row.cpu == Some(cpu) && row.was == TaskActivity::Waiting)
+    }
+
+    /// Returns the throttled queue that keeps `task`, which waits, from running.
+    pub fn limit_of(&self, task: TaskId) -> Option<&ThrottledMoment> {
+        let group = self.throttled.get(&task)?;
+        let cpu = self.tasks.get(task.index())?.cpu?;
+        self.cpus[cpu.index()].throttled.iter().find(|row| row.limit.group == *group)
     }
 
     /// Candidates of `cpu` within `group`, in the order in which they would be picked.

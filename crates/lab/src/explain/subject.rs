@@ -6,6 +6,7 @@ use crate::experiment::Experiment;
 use crate::explain::names::Names;
 use crate::plan::{Contender, Prepared};
 use crate::session::Session;
+use crate::throttled::ThrottledGroups;
 use schedlab_core::Observer;
 
 /// A workload under a scheduler.
@@ -28,18 +29,24 @@ impl<'a> Subject<'a> {
         self.experiment.config.cpus
     }
 
+    /// Returns an observer of throttling.
+    pub fn throttled(&self) -> ThrottledGroups {
+        ThrottledGroups::new(self.experiment)
+    }
+
     fn session<'o>(&self, reasons: bool) -> Result<Session<'o>, Error> {
         let tunables = self.scheduler.tunables.clone();
         let config = RunConfig { tunables, reasons, ..self.experiment.config.clone() };
         self.experiment.unmeasured_session(&config, &self.scheduler.choice, 0)
     }
 
-    /// Runs it to its end with an observer, which receives the grounds of decisions if `reasons` is
-    /// set. Returns names for the numbers in its events.
+    /// Runs it to its end with an observer, which is notified of throttling, and receives the grounds
+    /// of decisions if `reasons` is set. Returns names for the numbers in its events.
     pub fn observe(&self, reasons: bool, observer: &mut impl Observer) -> Result<Names, Error> {
         let groups = self.experiment.groups.groups();
         let mut session = self.session(reasons)?;
         session.observe(observer);
+        session.report_throttling();
         session.exhaust(u64::MAX)?;
         let kernel = session.kernel();
         Ok(Names {

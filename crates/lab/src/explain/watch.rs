@@ -4,7 +4,12 @@ use crate::error::Error;
 use crate::explain::names::Names;
 use crate::explain::subject::Subject;
 use crate::plan::{Contender, Prepared};
-use schedlab_core::{Account, CpuId, Event, Observer, Question, Rule, TaskId, TaskTable, Waker};
+use crate::throttled::{ThrottledGroups, ThrottledQueue};
+use schedlab_core::platform::Throttling;
+use schedlab_core::{
+    Account, CpuId, Event, GroupId, Observer, Question, Rule, TaskId, TaskTable, Waker,
+};
+use std::collections::BTreeMap;
 
 /// A decision and its time.
 #[derive(Clone, Debug)]
@@ -29,6 +34,17 @@ pub enum TaskActivity {
     Blocked,
     /// The task had ended.
     Ended,
+}
+
+/// A throttled queue of a group at a given time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThrottledMoment {
+    /// The group, the CPU, the limit, and the refill that was due next when this began.
+    pub limit: Throttling,
+    /// Time since which it is throttled, ns.
+    pub since_ns: u64,
+    /// Time at which it had runtime again, ns. `None`: not before the end of the run.
+    pub until_ns: Option<u64>,
 }
 
 /// State of a task at a given time.
@@ -63,12 +79,27 @@ pub(super) struct Watch {
     until_ns: u64,
     pub cpus: Vec<ObservedCpu>,
     pub tasks: TaskTable<TaskMoment>,
+    /// Groups and limits, as they were at that time.
+    pub throttled: ThrottledGroups,
+    /// Times at which queues had runtime again after that.
+    ends_ns: BTreeMap<(CpuId, GroupId), u64>,
 }
 
 impl Watch {
-    pub fn new(cpus: u32, until_ns: u64) -> Watch {
+    pub fn new(cpus: u32, until_ns: u64, throttled: ThrottledGroups) -> Watch {
         let cpus = (0..cpus).map(|_| ObservedCpu::default()).collect();
-        Watch { until_ns, cpus, tasks: TaskTable::default() }
+        let (tasks, ends_ns) = (TaskTable::default(), BTreeMap::new());
+        Watch { until_ns, cpus, tasks, throttled, ends_ns }
+    }
+
+    /// Returns the throttled queues of `cpu`.
+    pub fn throttled_on(&self, cpu: CpuId) -> Vec<ThrottledMoment> {
+        let row = |queue: &ThrottledQueue| ThrottledMoment {
+            limit: queue.change,
+            since_ns: queue.since_ns,
+            until_ns: self.ends_ns.get(&(cpu, queue.change.group)).copied(),
+        };
+        self.throttled.on_cpu(cpu).map(row).collect()
     }
 
     fn task(&mut self, task: TaskId, now_ns: u64, was: TaskActivity) {
@@ -135,7 +166,13 @@ impl Observer for Watch {
                     }
                 }
             }
+            Event::Throttled { change } if !is_past && !change.is_throttled => {
+                self.ends_ns.entry((change.cpu, change.group)).or_insert(now_ns);
+            }
             _ => {}
+        }
+        if is_past {
+            self.throttled.on(now_ns, &event);
         }
     }
 }

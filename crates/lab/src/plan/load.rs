@@ -112,6 +112,9 @@ pub(super) fn workload(plan: &Plan, source: &Source) -> Result<(Loaded, Vec<Stri
         config.cpus = cpus_named(&model);
         model
     };
+    if !plan.groups.autogroup && model.tasks.iter().any(|task| task.session.is_some()) {
+        notes.push("the sessions of tasks matter only with --autogroup".into());
+    }
     let groups = owners.place(plan, &mut model, settings)?;
     let config = of_plan(plan, config);
     Ok((Loaded { model, groups, timetable, config }, notes))
@@ -284,6 +287,13 @@ impl Owners {
         }
         if let Some(rules) = &self.rules {
             rules.place(model, &self.users, &mut settings)?;
+        }
+        if plan.groups.autogroup {
+            if plan.groups.user_groups {
+                let message = "--autogroup: no kernel had groups by user and by session";
+                return Err(Error::Plan(message.into()));
+            }
+            groups::autogroup::place_by_session(model);
         }
         Ok(settings)
     }

@@ -110,6 +110,9 @@ pub struct Groups {
     /// Whether each user has a group.
     #[serde(skip_serializing_if = "is_default")]
     pub user_groups: bool,
+    /// Whether each session has a group (`sched_autogroup_enabled`).
+    #[serde(skip_serializing_if = "is_default")]
+    pub autogroup: bool,
     /// Files that assign tasks to users.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub user_files: Vec<Source>,

@@ -9,7 +9,7 @@ use crate::experiment::Experiment;
 use crate::kernels;
 use crate::scx;
 use crate::scx::policy;
-use crate::select::{self, Choice, Chosen};
+use crate::select::{self, Choice, Chosen, Needs};
 use crate::session::Session;
 use crate::settings::{self, Axis, Setting};
 use crate::sweep::Sweep;
@@ -180,7 +180,9 @@ impl Plan {
             let mut needs = vec![];
             for one in chosen {
                 let place = variants.place(&one.set)?;
-                needs.push((one.set.clone(), variants.all[place].1.needs()));
+                let of_workload = variants.all[place].1.needs();
+                let autogroups = self.groups.autogroup;
+                needs.push((one.set.clone(), Needs { autogroups, ..of_workload }));
             }
             column_settings::runnable_schedulers(chosen, name, |one| {
                 let (_, needs) = needs.iter().find(|(set, _)| *set == one.set)?;

@@ -106,27 +106,28 @@ fn add_throttling(figures: &mut Figures, runs: &[Outcome], paths: &BTreeSet<&str
     }
 }
 
-/// Returns the waiting times in these runs, by the tasks that had the CPU.
+/// Returns the waiting times in these runs, by the tasks that had the CPU and the limits.
 fn behind(
     runs: &[Outcome],
     group_of: &[Option<usize>],
     programs: &[schedlab_replay::Program],
 ) -> Vec<BehindRow> {
-    let mut all: BTreeMap<(usize, Option<&str>), Vec<f64>> = BTreeMap::new();
+    let mut all: BTreeMap<(usize, Option<&str>, Option<&str>), Vec<f64>> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {
-        for &(waits, runner, ns) in &run.behind {
-            let Some(group) = group_of[waits] else { continue };
-            let name = runner.map(|place| programs[place].name.as_str());
-            let of_runs = all.entry((group, name)).or_insert_with(|| vec![0.0; runs.len()]);
-            of_runs[number] += ns as f64;
+        for row in &run.behind {
+            let Some(group) = group_of[row.waits] else { continue };
+            let name = row.runner.map(|place| programs[place].name.as_str());
+            let cause = (group, name, row.throttled_by.as_deref());
+            all.entry(cause).or_insert_with(|| vec![0.0; runs.len()])[number] += row.ns as f64;
         }
     }
-    let row = |((group, runner), values): ((usize, Option<&str>), Vec<f64>)| BehindRow {
+    let rows = all.into_iter().map(|((group, runner, throttled_by), values)| BehindRow {
         group,
         runner: runner.map(String::from),
+        throttled_by: throttled_by.map(String::from),
         wait: Band::of(values).into(),
-    };
-    all.into_iter().map(row).collect()
+    });
+    rows.collect()
 }
 
 /// Differences between the recording and the alternatives.
@@ -241,8 +242,7 @@ pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport
         column.all.compare(&base.all);
         column.groups.iter_mut().zip(&base.groups).for_each(|(own, base)| own.compare(base));
         for row in &mut column.behind {
-            let same =
-                base.behind.iter().find(|it| (it.group, &it.runner) == (row.group, &row.runner));
+            let same = base.behind.iter().find(|it| it.group == row.group && it.is_same_cause(row));
             let was = same.map_or(Band::default(), |same| same.wait.band());
             row.wait.alike = Some(row.wait.band().is_alike(&was));
         }

@@ -12,7 +12,8 @@ use schedlab_core::{Policy, Tunable};
 use schedlab_machine::description::Description;
 use schedlab_replay::side::{GroupLines, Side};
 use schedlab_replay::trace::Origin;
-use schedlab_replay::{Trace, Workload, autogroup, select as tasks, ticks};
+use schedlab_replay::{Trace, Workload, select as tasks, ticks};
+use schedlab_workload::groups::autogroup;
 use schedlab_workload::{GroupSettings, Timetable, groups};
 
 /// Scheduler feature by which newly idle CPUs balance less often the less they gain from it.

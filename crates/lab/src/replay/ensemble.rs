@@ -1,6 +1,7 @@
 //! Runs each column of a replay several times, each time with all work slightly longer or shorter.
 
 use super::Prepared;
+use super::behind::WaitTimes;
 use super::lead::Lead;
 use super::runner::Runner;
 use crate::error::Error;
@@ -8,10 +9,10 @@ use crate::experiment::Experiment;
 use crate::parallel;
 use crate::session::{Session, Shared};
 use crate::setup;
+use crate::throttled::ThrottledGroups;
 use schedlab_core::{Event, GroupStats, Observer, TaskId};
 use schedlab_machine::{Action, SplitMix64, TaskState};
 use schedlab_replay::ahead::{self, Overtaking, Progress};
-use schedlab_replay::behind::WaitTimes;
 use schedlab_replay::responses;
 use schedlab_replay::stats::{StatsObserver, TaskStats, begins_asleep};
 use schedlab_workload::WaitsFor;
@@ -31,11 +32,22 @@ pub(super) struct Outcome {
     /// Tasks that ran ahead of their wakers, in the run of the unchanged workload; empty in the
     /// others.
     pub overtaking: Vec<Overtaking>,
-    /// Places of the task that waited and of the task that had the CPU (`None`: it was idle), and
-    /// the waiting time, ns. Recorded if requested.
-    pub behind: Vec<(usize, Option<usize>, u64)>,
+    /// Waits by cause. Recorded if requested.
+    pub behind: Vec<Behind>,
     /// Groups that had a limit, with their statistics since the beginning of the trace.
     pub limited: Vec<(String, GroupStats)>,
+}
+
+/// Waiting time of a task for one cause.
+#[derive(Debug)]
+pub(super) struct Behind {
+    /// Place of the task that waited.
+    pub waits: usize,
+    /// Place of the task that had the CPU. `None`: the CPU was idle, or the task was throttled.
+    pub runner: Option<usize>,
+    /// Path of the group whose limit kept the task from running.
+    pub throttled_by: Option<String>,
+    pub ns: u64,
 }
 
 /// Returns the statistics of all groups of `experiment` except the root.
@@ -99,10 +111,16 @@ fn run<O: Observer>(
         programs.iter().enumerate().map(|(place, program)| (program.key.as_str(), place)).collect();
     let own = Shared::new((
         StatsObserver::default(),
-        (Progress::default(), prepared.replay.explain.then(WaitTimes::default)),
+        (
+            Progress::default(),
+            prepared.replay.explain.then(|| WaitTimes::new(ThrottledGroups::new(&experiment))),
+        ),
     ));
     let mut session = experiment.unmeasured_session(&experiment.config, &column.choice, lead.ns)?;
     session.observe((own.clone(), observer));
+    if prepared.replay.explain {
+        session.report_throttling();
+    }
     let endless = Endless::of(column);
     let mut stops = stops(prepared, column, lead.ns);
     stops.retain(|&at_ns| at_ns < until_ns);
@@ -164,11 +182,17 @@ fn run<O: Observer>(
     // The first turn of a task that was asleep when the trace began is not recorded work.
     let counts =
         |place: usize, is_first: bool| !is_first || !begins_asleep(&programs[place], trace);
-    let behind =
-        behind.iter().flat_map(WaitTimes::times).filter_map(|(waits, runs, is_first, ns)| {
-            let waits = place(waits).filter(|&place| counts(place, is_first))?;
-            Some((waits, runs.and_then(place), ns))
-        });
+    let behind = behind.iter().flat_map(WaitTimes::times).filter_map(|(cause, ns)| {
+        let waits = place(cause.task).filter(|&place| counts(place, cause.is_first))?;
+        let group = cause.throttled_by.and_then(|group| group.index().checked_sub(1));
+        let path = group.and_then(|at| experiment.groups.groups().get(at));
+        Some(Behind {
+            waits,
+            runner: cause.runner.and_then(place),
+            throttled_by: path.map(|group| group.path.clone()),
+            ns,
+        })
+    });
     Ok(Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect(), limited })
 }
 

@@ -4,10 +4,10 @@
 use super::Prepared;
 use super::ensemble::Outcome;
 use super::report::{Message, ReplayReport};
-use schedlab_replay::autogroup;
 use schedlab_replay::program::Step;
 use schedlab_replay::score::{Grade, Score};
 use schedlab_trace::State;
+use schedlab_workload::groups::autogroup;
 use std::collections::BTreeMap;
 
 /// Maximum number of tasks that a note names. The others are counted.

@@ -11,6 +11,7 @@
 //! schedule is chaotic, and one run proves nothing.
 
 mod assess;
+mod behind;
 pub mod beside;
 mod columns;
 mod ensemble;
@@ -83,6 +84,8 @@ pub struct Replay {
     pub machine: MachineSpec,
     /// Changes of tasks and groups under them: `nice make +10`, `group /build cpu.weight=50`.
     pub changes: Vec<String>,
+    /// Tasks that read their own CPU clocks as they compute, as recorded, and how often: `per 20us`.
+    pub clock_reads: Vec<String>,
     /// Groups of the tasks during the recording, and settings of these groups.
     pub groups: Option<Source>,
     /// Notes that were recorded next to the trace (`schedlab record`).
@@ -116,6 +119,7 @@ impl Default for Replay {
             at: vec![],
             machine: MachineSpec::default(),
             changes: vec![],
+            clock_reads: vec![],
             groups: None,
             side: None,
             only: None,
@@ -187,6 +191,10 @@ impl Replay {
             // The file precedes the side file, which adds the groups of sessions.
             settings.all = read.settings.clone() + &settings.all;
             settings.without_quotas = read.settings + &settings.without_quotas;
+        }
+        for reads in &self.clock_reads {
+            select::change(&mut workload, &trace, &format!("clock_read {reads}"))
+                .map_err(Error::Plan)?;
         }
         let has_groups = self.groups.is_some() || !settings.all.is_empty();
         let setup = Setup::new(self, &trace, &workload, &settings, side.as_ref())?;

@@ -106,21 +106,32 @@ pub struct Column {
     pub groups: Vec<Figures>,
     /// Figures of all groups together.
     pub all: Figures,
-    /// Tasks behind which the groups waited, if requested ([`Replay::explain`](super::Replay)).
+    /// Tasks and limits behind which the groups waited, if requested ([`Replay::explain`](super::Replay)).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<BehindRow>,
 }
 
-/// Time that a group of tasks waited while tasks of one name had the CPU.
+/// Time that a group of tasks waited while tasks of one name had the CPU, or because of one limit.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct BehindRow {
     /// The group that waited: an index of [`ReplayReport::groups`].
     pub group: usize,
     /// Name of the tasks that had the CPU on whose queue the group waited. `None`: the CPU was
-    /// idle.
+    /// idle, or the group was throttled.
     pub runner: Option<String>,
+    /// Path of the group that had used up its limit, so that the tasks were throttled, whichever
+    /// task had the CPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttled_by: Option<String>,
     /// Waiting time, ns.
     pub wait: Cell,
+}
+
+impl BehindRow {
+    /// Whether the groups of tasks in this row and in `other` waited for the same cause.
+    pub fn is_same_cause(&self, other: &BehindRow) -> bool {
+        (&self.runner, &self.throttled_by) == (&other.runner, &other.throttled_by)
+    }
 }
 
 /// Figures of a group in a column. Times in ns.

@@ -103,6 +103,13 @@ impl<'o> Session<'o> {
         self
     }
 
+    /// Requests that the observer is notified when a queue of a group is throttled and when it is
+    /// no longer ([`Event::Throttled`](schedlab_core::Event::Throttled)).
+    pub fn report_throttling(&mut self) -> &mut Session<'o> {
+        self.machine.ask_throttling(true);
+        self
+    }
+
     /// Lets the report list the settings of this scheduler alone.
     pub(crate) fn described_as(mut self, set: Vec<SettingRow>) -> Session<'o> {
         self.set = set;

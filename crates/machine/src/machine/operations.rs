@@ -11,8 +11,8 @@ use super::task::{Lifecycle, Settings, Task};
 use crate::queue::NEVER;
 use crate::workload::{Op, Workload};
 use schedlab_core::{
-    BlockReason, CpuId, CpuSet, Errno, Event, GroupId, Observer, Parent, Question, Request, Rule,
-    SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
+    BlockReason, Command, CpuId, CpuSet, Errno, Event, GroupId, Observer, Parent, Question,
+    Request, Rule, SchedAttr, Scheduler, TaskAttr, TaskId, Waker,
 };
 
 impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
@@ -194,6 +194,19 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
         (self.platform.rule(Question::SelectCpu), self.platform.rule(Question::Preempt))
     }
 
+    /// Lets the current task of `cpu` read its own CPU clock. Returns true if it takes its next
+    /// operation when it has the CPU again.
+    #[cold]
+    fn read_clock(&mut self, cpu: CpuId) -> bool {
+        if !self.reads_are_free {
+            self.enter_kernel(cpu);
+            let charged = self.scheduler.control(&mut self.platform, Command::ReadClock(cpu));
+            self.reads_are_free = charged.is_err();
+            self.apply_requests();
+        }
+        self.platform.resched_pending(cpu)
+    }
+
     /// Ends the work of the current task of `cpu`: the task takes its next operations until one of
     /// them takes time.
     pub(super) fn work_ended(&mut self, cpu: CpuId) -> Result<(), W::Error> {
@@ -285,6 +298,11 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
                     self.apply_requests();
                     if self.platform.resched_pending(cpu) {
                         // The task takes its next operation when it has a CPU again.
+                        return Ok(());
+                    }
+                }
+                Op::ReadClock => {
+                    if self.read_clock(cpu) {
                         return Ok(());
                     }
                 }

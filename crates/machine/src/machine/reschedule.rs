@@ -108,6 +108,9 @@ impl<S: Scheduler, W: Workload, O: Observer> Machine<S, W, O> {
     #[cold]
     fn apply_pending_requests(&mut self) {
         self.apply_timer_requests();
+        for change in self.platform.take_throttlings() {
+            self.observer.on(self.now_ns, Event::Throttled { change: &change });
+        }
         for account in self.platform.take_accounts() {
             self.observer.on(self.now_ns, Event::Decided { account: &account });
         }

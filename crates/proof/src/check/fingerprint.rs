@@ -6,7 +6,8 @@ use schedlab_machine::Observer;
 
 /// A checksum over all events of a run, in their order. Equal runs have equal checksums.
 ///
-/// It leaves out [`Event::Decided`] and [`Event::Named`], which are reported only on request.
+/// It leaves out [`Event::Decided`], [`Event::Named`] and [`Event::Throttled`], which are reported
+/// only on request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fingerprint(u64);
 
@@ -140,7 +141,9 @@ impl Observer for Fingerprint {
             Event::Online { cpu: at, online } => {
                 self.add(&[16, now_ns, cpu(at), u64::from(online)]);
             }
-            Event::Decided { account: _ } | Event::Named { task: _, name: _ } => {}
+            Event::Decided { account: _ }
+            | Event::Named { task: _, name: _ }
+            | Event::Throttled { change: _ } => {}
             Event::Finished => self.add(&[13, now_ns]),
             unknown => unreachable!("the fingerprint does not cover {unknown:?}"),
         }

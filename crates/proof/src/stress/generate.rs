@@ -89,6 +89,7 @@ impl World {
                         ..Properties::default()
                     },
                     phases: vec![phase("", vec![run(1_000_000)])],
+                    session: None,
                     flat: true,
                 });
                 duration_ns = Some(5_000_000_000);

@@ -83,6 +83,7 @@ fn task(
         loops: if endless { Loops::Forever } else { Loops::Times(rounds) },
         properties,
         phases: vec![phase("", actions)],
+        session: None,
         flat: true,
     }
 }

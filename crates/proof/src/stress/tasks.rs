@@ -250,6 +250,7 @@ impl Maker {
             loops: if endless { Loops::Forever } else { Loops::Times(rounds) },
             properties,
             phases: vec![phase("", actions)],
+            session: None,
             flat: true,
         });
     }

@@ -78,6 +78,7 @@ impl World {
             hz: Some(self.hz),
             policies: self.policies(),
             groups: !self.groups.is_empty(),
+            autogroups: false,
             limits: self.limits,
             affinity: false,
         }

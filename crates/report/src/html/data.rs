@@ -78,6 +78,9 @@ struct WaitRow {
     came: u64,
     /// Whether the task got no CPU.
     open: bool,
+    /// Groups whose limits kept it from running, and for how long, ns.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    throttled: Vec<(String, u64)>,
     /// Tasks that had the CPU in the meantime (-1: idle), and for how long, ns, if known.
     meanwhile: Option<Vec<(i64, u64)>>,
     /// Rules, and number of picks lost by each.
@@ -94,6 +97,7 @@ fn wait_row(wait: &Wait, explained: &[ExplainedWait]) -> WaitRow {
         cpu: wait.cpu.0,
         came: wait.cause.code(),
         open: wait.open,
+        throttled: known.map_or(vec![], |known| known.throttled.clone()),
         meanwhile: known.map(|known| known.meanwhile.iter().map(ran).collect()),
         lost: known.map_or(vec![], |known| known.lost.clone()),
     }

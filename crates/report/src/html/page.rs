@@ -46,8 +46,10 @@ pub struct ExplainedWait {
     pub task: u32,
     /// Beginning, ns.
     pub from_ns: u64,
+    /// Groups whose limits kept it from running, and for how long, ns.
+    pub throttled: Vec<(String, u64)>,
     /// Tasks that had the CPU for which it waited (`None`: idle), for how long, ns, and in how many
-    /// slices; the longest first.
+    /// slices; the longest first. Times during which it was throttled are left out.
     pub meanwhile: Vec<(Option<u32>, u64, u32)>,
     /// Rules by which other tasks won picks of that CPU, and number of picks won by each.
     pub lost: Vec<(u8, u32)>,

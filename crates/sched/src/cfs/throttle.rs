@@ -61,7 +61,7 @@ impl Cfs {
         let queue = &self.queues[q];
         let (e, cpu, count) = (queue.entity, queue.cpu, queue.h_nr_running);
         rqs.update_rq_clock(platform, cpu);
-        self.limits.clear_throttled(q, rqs.clock(cpu));
+        self.limits.clear_throttled(platform, q, rqs.clock(cpu));
         if self.queues[q].load == 0 {
             return;
         }

@@ -46,6 +46,7 @@ use alloc::vec::Vec;
 pub use schedlab_core::Quota;
 use schedlab_core::index::{IndexVec, TypedIndex};
 use schedlab_core::interface::GroupStats;
+use schedlab_core::platform::Throttling;
 use schedlab_core::{CpuId, Errno, GroupId, Platform, Refused, TimerKey, TimerPhase};
 
 /// `min_cfs_rq_runtime`: runtime that a queue keeps when its last task leaves, ns.
@@ -94,6 +95,20 @@ pub struct BandwidthVersion {
     pub child_within_parent: bool,
     /// Runtime that each queue receives when limits are set, ns.
     pub first_ns: i64,
+    /// The beginning of a queue's throttled time.
+    pub counts_from: CountsFrom,
+}
+
+/// The moment from which the throttled time of a queue counts. (The periods in which it is throttled
+/// count in any case.)
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CountsFrom {
+    /// The throttling, even if no task is there (up to 6.5).
+    Throttling,
+    /// The throttling, or the arrival of the first task if the queue is empty then.
+    FirstTask,
+    /// The moment at which the first task leaves the queue because of it (since 6.18).
+    FirstLeaving,
 }
 
 impl BandwidthVersion {
@@ -118,8 +133,16 @@ impl BandwidthVersion {
         ..BandwidthVersion::V5_4
     };
 
+    /// 6.6 to 6.17.
+    pub const V6_6: BandwidthVersion =
+        BandwidthVersion { counts_from: CountsFrom::FirstTask, ..BandwidthVersion::V5_14 };
+
     /// 6.18.
-    pub const V6_18: BandwidthVersion = BandwidthVersion { first_ns: 1, ..BandwidthVersion::V5_14 };
+    pub const V6_18: BandwidthVersion = BandwidthVersion {
+        first_ns: 1,
+        counts_from: CountsFrom::FirstLeaving,
+        ..BandwidthVersion::V5_14
+    };
 
     /// 5.4 (and late 4.14.y): drawn runtime does not expire, and nothing can be saved.
     pub const V5_4: BandwidthVersion =
@@ -128,7 +151,7 @@ impl BandwidthVersion {
     /// 5.8 to 5.13.
     pub const V5_8: BandwidthVersion = BandwidthVersion { burst: false, ..BandwidthVersion::V5_14 };
 
-    /// 5.14 and later.
+    /// 5.14 to 6.5.
     pub const V5_14: BandwidthVersion = BandwidthVersion {
         expires: false,
         expires_by_refill: false,
@@ -140,6 +163,7 @@ impl BandwidthVersion {
         burst: true,
         child_within_parent: false,
         first_ns: 0,
+        counts_from: CountsFrom::Throttling,
     };
 }
 
@@ -195,8 +219,8 @@ struct Local<Q> {
     expires: u64,
     /// `refills` of the pool when it last drew.
     refills: u64,
-    /// Time at which it was throttled, ns.
-    throttled_at: u64,
+    /// Time since which its throttled time counts, ns. `None`: it does not count.
+    throttled_at: Option<u64>,
     /// Its neighbours in the list of throttled queues.
     earlier: Option<Q>,
     later: Option<Q>,
@@ -275,7 +299,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             remaining_ns: self.version.first_ns,
             expires: 0,
             refills: 0,
-            throttled_at: 0,
+            throttled_at: None,
             earlier: None,
             later: None,
         });
@@ -458,7 +482,8 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         let local = &mut self.locals[q];
         let pool = &mut self.pools[local.group.index()];
         local.throttled = true;
-        local.throttled_at = clock_ns;
+        let counts = self.version.counts_from == CountsFrom::Throttling;
+        local.throttled_at = counts.then_some(clock_ns);
         let (group, cpu) = (local.group, local.cpu);
         if self.version.last_is_first {
             local.earlier = None;
@@ -476,14 +501,40 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             }
         }
         self.start_period_timer(platform, group, cpu);
+        platform.throttling(|| self.throttling_of(q));
+    }
+
+    /// Records that a task waits in queue `q`, or has left it, because the queue is throttled: its
+    /// throttled time counts from now on, if it does not yet.
+    pub fn task_waits(&mut self, q: Q, clock_ns: u64) {
+        let local = &mut self.locals[q];
+        if local.throttled {
+            local.throttled_at.get_or_insert(clock_ns);
+        }
+    }
+
+    /// Returns the state of queue `q`, for observers.
+    fn throttling_of(&self, q: Q) -> Throttling {
+        let Local { group, cpu, throttled, .. } = self.locals[q];
+        let pool = &self.pools[group.index()];
+        Throttling {
+            group,
+            cpu,
+            is_throttled: throttled,
+            quota_ns: pool.quota_ns,
+            period_ns: pool.period_ns,
+            refill_ns: pool.period_ends,
+        }
     }
 
     /// Marks queue `q` as no longer throttled. (Its entity is about to return.)
-    pub fn clear_throttled(&mut self, q: Q, clock_ns: u64) {
+    pub fn clear_throttled(&mut self, platform: &mut Platform, q: Q, clock_ns: u64) {
         let local = &mut self.locals[q];
         let pool = &mut self.pools[local.group.index()];
         local.throttled = false;
-        pool.throttled_ns += clock_ns - local.throttled_at;
+        if let Some(at_ns) = local.throttled_at.take() {
+            pool.throttled_ns += clock_ns - at_ns;
+        }
         let (earlier, later) = (local.earlier, local.later);
         match earlier {
             None => pool.first_throttled = later,
@@ -493,6 +544,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
             None => pool.last_throttled = earlier,
             Some(later) => self.locals[later].earlier = earlier,
         }
+        platform.throttling(|| self.throttling_of(q));
     }
 
     /// Handles the expiry of one of the timers.

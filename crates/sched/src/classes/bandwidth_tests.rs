@@ -113,7 +113,8 @@ impl Accounts {
 
     fn release(&mut self) -> Option<u32> {
         let q = self.all.next_to_release(GROUP)?;
-        self.all.clear_throttled(q, self.platform.now_ns());
+        let now_ns = self.platform.now_ns();
+        self.all.clear_throttled(&mut self.platform, q, now_ns);
         self.all.audit().unwrap();
         Some(q.index() as u32 - self.cpus)
     }
@@ -336,7 +337,7 @@ fn the_longest_throttled_is_released_first_and_any_can_leave_the_list() {
     }
     // The middle queue leaves the list, as if its group had been given another quota there.
     let middle = m.q(3);
-    m.all.clear_throttled(middle, 0);
+    m.all.clear_throttled(&mut m.platform, middle, 0);
     m.all.audit().unwrap();
     assert_eq!(m.fire(), Expiry::Distribute(GROUP));
     assert_eq!([m.release(), m.release(), m.release()], [Some(2), Some(0), Some(1)]);

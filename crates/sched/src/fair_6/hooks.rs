@@ -240,6 +240,11 @@ impl<R: PickRule> FairClass6 for Fair<R> {
         self.charge_task(rqs, platform, pid);
     }
 
+    fn charge_reader(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        let q = self.cfs_rq_of(self.se_of(pid));
+        R::update_curr(self, rqs, platform, q);
+    }
+
     #[inline]
     fn exec_clock(&self, cpu: CpuId) -> u64 {
         self.exec_clock[cpu.index()]

@@ -48,6 +48,11 @@ impl<R: PickRule> Fair<R> {
 
     /// `throttle_cfs_rq_work`: the running `task` leaves its queue as if it slept.
     pub(super) fn throttle_task(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
+        let mut next = Some(self.se_of(task));
+        while let Some(e) = next {
+            self.limits.task_waits(self.cfs_rq_of(e), platform.now_ns());
+            next = self.parent_of(e);
+        }
         self.dequeue(rqs, platform, task, DequeueFlags::THROTTLE);
         self.hold_back(rqs, task);
     }

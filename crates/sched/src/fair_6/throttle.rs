@@ -78,11 +78,13 @@ impl<R: PickRule> Fair<R> {
         q: CfsRqId,
     ) {
         let queue = &self.cfs_rqs[q];
-        if !self.limits.is_used()
-            || queue.nr_queued != 1
-            || queue.curr.is_some()
-            || self.limits.is_throttled(q)
-        {
+        if !self.limits.is_used() || queue.nr_queued != 1 || queue.curr.is_some() {
+            return;
+        }
+        if self.limits.is_throttled(q) {
+            if !self.version.throttles_tasks() {
+                self.limits.task_waits(q, platform.now_ns());
+            }
             return;
         }
         self.charge_runtime(rqs, platform, q, 0);
@@ -186,6 +188,9 @@ impl<R: PickRule> Fair<R> {
             rqs.sub_nr_running(cpu, count.queued);
         }
         self.limits.set_throttled(platform, q, platform.now_ns());
+        if self.cfs_rqs[q].nr_queued > 0 {
+            self.limits.task_waits(q, platform.now_ns());
+        }
         true
     }
 
@@ -198,7 +203,7 @@ impl<R: PickRule> Fair<R> {
         if self.version.throttles_at_charge() {
             R::update_curr(self, rqs, platform, q);
         }
-        self.limits.clear_throttled(q, now_ns);
+        self.limits.clear_throttled(platform, q, now_ns);
         let by_task = self.version.throttles_tasks();
         let mut next = Some(self.innermost_below(q));
         while let Some(group) = next {

@@ -146,3 +146,35 @@ fn very_long_names_are_cut() {
     assert!(errors.len() < 500 && errors.lines().count() == 1, "{}", errors.len());
     std::fs::remove_file(file).unwrap();
 }
+
+/// Two hogs that may use 20 of each 100 ms, beside a task without a limit, on one CPU. The wait for
+/// the next period is the limit's doing, whichever task has the CPU meanwhile.
+#[test]
+fn a_wait_of_a_throttled_task_names_the_group_and_its_limit() {
+    let file = std::env::temp_dir().join(format!("explain-box-{}.json", std::process::id()));
+    let box_and_free = r#"{"global": {"duration": 3}, "tasks": {
+        "hog": {"taskgroup": "/box", "instance": 2, "loop": 3, "run": 50000},
+        "free": {"loop": 10, "run": 20000, "sleep": 10000}}}"#;
+    std::fs::write(&file, box_and_free).unwrap();
+    let file = file.to_str().unwrap();
+    let limit = ["--group", "/box:cpu.max=20000 100000"];
+    for scheduler in ["cfs@3.2", "cfs@3.10", "cfs@6.1", "eevdf@6.18", "eevdf@7.3"] {
+        let of = |what: &[&str]| said(&[&[file, "-s", scheduler], &limit[..], what].concat());
+        let text = of(&["--worst", "1"]);
+        let throttled = "Throttled for 80.0 ms, once: /box (at most 20.0 ms in each 100 ms) had \
+                         used up its limit on CPU 0; it had runtime there again at ";
+        assert!(text.contains(throttled), "{scheduler}: {text}");
+        let (_, behind) = text.split_once("Otherwise the CPU that it waited for was with").unwrap();
+        assert!(!behind.contains("free-0  "), "{scheduler}: free is innocent: {text}");
+        assert!(!text.contains("had used up its runtime"), "{scheduler}: {text}");
+        let text = of(&["--at", "70ms", "--task", "hog-1"]);
+        let throttled = "Throttled: /box (at most 20.0 ms in each 100 ms) has used up its limit on \
+                         CPU 0, since ";
+        assert!(text.contains(throttled), "{scheduler}: {text}");
+        assert!(text.contains("The next refill was due at 100 ms. It had runtime"), "{text}");
+        assert!(!text.contains("has the CPU") && !text.contains("free-0"), "{scheduler}: {text}");
+        let text = of(&["--at", "70ms"]);
+        assert!(text.contains("It keeps hog-0, hog-1 from running."), "{scheduler}: {text}");
+    }
+    std::fs::remove_file(file).unwrap();
+}

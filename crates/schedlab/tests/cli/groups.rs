@@ -228,3 +228,84 @@ fn every_user_has_a_group() {
     schedlab(&["run", "examples/nested-groups.json", "--user-groups", "-s", "cfs"])
         .error(&["groups by user or control groups, not both"]);
 }
+
+/// `nice` counts only within a session.
+#[test]
+fn sessions_have_autogroups_on_request() {
+    let scratch = Scratch::new("autogroup");
+    let work = scratch.file(
+        "two.json",
+        r#"{"global": {"duration": 4}, "tasks": {
+            "a": {"session": "tty1", "loop": -1, "run": 10000},
+            "b": {"session": "tty2", "priority": 19, "loop": -1, "run": 10000}}}"#,
+    );
+    let (a, b) = ("/autogroup-tty1", "/autogroup-tty2");
+    for scheduler in ["cfs@3.2", "cfs@6.1", "eevdf@6.18", "eevdf@7.3"] {
+        let args = ["run", &work, "-s", scheduler, "-f", "json", "--autogroup"];
+        assert_eq!(usage_ms(&schedlab(&args).good()), [of(a, 2000), of(b, 2000)], "{scheduler}");
+        // The nice value of an autogroup has the weight of a task's: 1024 to 335.
+        let nice = ["--group", "/autogroup-tty2:cpu.weight.nice=5"];
+        let usage = usage_ms(&schedlab(&[&args[..], &nice].concat()).good());
+        assert!(usage[1].1.abs_diff(4000 * 335 / 1359) <= 12, "{scheduler}: {usage:?}");
+    }
+    let old = schedlab(&["run", &work, "-s", "cfs@2.6.32", "--autogroup"]);
+    assert_eq!(old.status, 2);
+    assert!(old.stderr.contains("no autogroups: kernels have them since 2.6.38"), "{}", old.stderr);
+    let without = schedlab(&["run", &work, "-s", "eevdf"]);
+    assert!(without.stderr.contains("matter only with --autogroup"), "{}", without.stderr);
+    let both = schedlab(&["run", &work, "-s", "eevdf", "--autogroup", "--user-groups"]);
+    assert_eq!(both.status, 2);
+}
+
+/// Bursts of 2.5 ms under a limit of 1 ms in 100 ms, with ticks every 4 ms. As measured on 6.18.44:
+/// the group is throttled when its task sleeps, which counts as two periods, and no time, because
+/// no task is there that could run. Kernels before 6.6 count the time.
+#[test]
+fn a_group_without_tasks_is_throttled_for_no_time() {
+    let scratch = Scratch::new("empty");
+    let work = scratch.file(
+        "bursts.json",
+        r#"{"tasks": {"p": {"taskgroup": "/box", "loop": 14, "run": 2500, "sleep": 449500}}}"#,
+    );
+    for (scheduler, counts) in
+        [("cfs@3.2", true), ("cfs@6.1", true), ("eevdf@6.12", false), ("eevdf@6.18", false)]
+    {
+        let limit = ["--hz", "250", "--group", "/box:cpu.max=1000 100000"];
+        let args = [&["run", &work, "-s", scheduler, "-f", "json"], &limit[..]].concat();
+        let throttling = groups(&schedlab(&args).good())[0].1["throttling"].clone();
+        assert_eq!(throttling["nr_throttled"], 28, "{scheduler}: {throttling}");
+        let ns = throttling["throttled_ns"].as_u64().expect("a number");
+        assert_eq!(ns > 2_000_000_000, counts, "{scheduler}: {throttling}");
+        assert_eq!(ns == 0, !counts, "{scheduler}: {throttling}");
+    }
+}
+
+/// A task that computes 2 ms of each 20 ms beside two hogs, and reads its own CPU clock as it does
+/// so. Each reading charges it, so that its slice ends between ticks, too (since 3.18).
+#[test]
+fn a_reading_of_the_own_cpu_clock_can_end_a_slice() {
+    let scratch = Scratch::new("clock");
+    let preemptions = |scheduler: &str, reads: &str| {
+        let text = format!(
+            r#"{{"global": {{"duration": 4}}, "tasks": {{
+                "per": {{{reads} "loop": -1, "run": 2000, "timer": {{"ref": "u", "period": 20000}}}},
+                "hog": {{"instance": 2, "loop": -1, "run": 10000}}}}}}"#
+        );
+        let work = scratch.file("per.json", &text);
+        let args = ["run", &work, "-s", scheduler, "--hz", "250", "-f", "json"];
+        let report: Value = serde_json::from_str(&schedlab(&args).good()).expect("valid JSON");
+        let tasks = report["runs"][0]["tasks"].as_array().expect("there are tasks").clone();
+        let per = tasks.iter().find(|task| task["name"] == "per-0").expect("it is in the report");
+        per["involuntary_switches"].as_u64().expect("a number")
+    };
+    for scheduler in ["eevdf@6.6", "eevdf@6.18"] {
+        let (without, with) =
+            (preemptions(scheduler, ""), preemptions(scheduler, r#""clock_read": 20,"#));
+        assert!(with > 150 && with > 3 * without, "{scheduler}: {without} {with}");
+    }
+    for scheduler in ["o_1", "cfs@3.2", "cfs@3.10"] {
+        let (without, with) =
+            (preemptions(scheduler, ""), preemptions(scheduler, r#""clock_read": 20,"#));
+        assert_eq!(without, with, "{scheduler}");
+    }
+}

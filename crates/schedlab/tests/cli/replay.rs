@@ -208,6 +208,22 @@ fn what_was_noted_beside_the_trace_holds() {
     std::fs::remove_dir_all(&here).expect("the file can be removed");
 }
 
+/// A limit, and no task, is the cause of the waits that it adds.
+#[test]
+fn waits_for_a_limit_are_explained_by_the_limit() {
+    let box_of_hog =
+        ["--change", "move hog to /box", "--change", "group /box cpu.max=20000 100000"];
+    let output = replay(&[&[DESK, "--seeds", "2", "--explain"], &box_of_hog[..]].concat());
+    let answer = text(&output);
+    let (_, line) = answer.split_once("\n  hog waits ").expect("hog waits longer");
+    let line = line.lines().next().unwrap_or_default();
+    assert!(
+        line.contains(" ms longer: ") && line.contains("throttled by the limit of /box"),
+        "{line}"
+    );
+    assert!(!line.contains("more behind"), "{line}");
+}
+
 /// Autogroups of the side file are groups of the replay, from 2.6.38 on.
 #[test]
 fn sessions_of_the_side_file_are_groups() {

@@ -7,7 +7,8 @@
 //! - a **side file** or an option of the command line, with the names of the kernel's own files:
 //!   `/tg1/tg11 cpu.weight=200 cpu.max="50000 100000"` ([`parse`], [`parse_option`]);
 //! - libcgroup's **`cgconfig.conf`** ([`cgconfig`]);
-//! - the users, where a kernel made one group each ([`by_user`]).
+//! - the users, where a kernel made one group each ([`by_user`]); the sessions, for each of which a
+//!   kernel makes one ([`autogroup`]).
 //!
 //! All of them become [`GroupSettings`], a list of writes to files of groups, in the order written.
 //! A [`GroupPlan`] carries them out as the kernel would and holds the resulting [`Group`]s. Tasks
@@ -21,6 +22,7 @@
 //! proportion to the period, and its CPUs must be among its parent's. In version 2 a child may
 //! request more, but does not get it.
 
+pub mod autogroup;
 pub mod cgconfig;
 pub mod cgrules;
 mod cpu_list;

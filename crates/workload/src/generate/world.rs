@@ -338,6 +338,7 @@ impl World<'_> {
             loops,
             properties: self.task_properties(),
             phases,
+            session: None,
             flat: false,
         };
         self.tasks.push(task);

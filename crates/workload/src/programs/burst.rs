@@ -24,7 +24,9 @@ impl Kernel {
         let mut sum_ns: u64 = task.owes_ns;
         for _ in 0..LOOK_AHEAD {
             match script.code[pc as usize] {
-                Instr::Run { ns } | Instr::Work { ns } => sum_ns = sum_ns.saturating_add(ns),
+                Instr::Run { ns } | Instr::RunReading { ns, .. } | Instr::Work { ns } => {
+                    sum_ns = sum_ns.saturating_add(ns);
+                }
                 Instr::End { phase } => {
                     let phase = script.phases[phase as usize];
                     phase_round += 1;

@@ -468,6 +468,7 @@ impl Kernel {
         match order {
             Order::Wake { task, sync } => Op::Wake { task: TaskId(task), sync },
             Order::Attr { task } => Op::SetAttr { task: TaskId(task), attr: self.effective(task) },
+            Order::ReadClock => Op::ReadClock,
             Order::Block { reason } => Op::Block { reason },
         }
     }

@@ -8,7 +8,7 @@ use super::requests::{Place, Request, Requests};
 use super::script::{Instr, Log, NONE, Scripts, ThreadInfo};
 use super::semaphore::SemaphoreId;
 use super::step::Step;
-use super::task::{Body, Task, Timing};
+use super::task::{Body, Order, Task, Timing};
 use super::timer::TimerId;
 use super::wait_queue::{ConditionId, SuspensionId};
 use crate::error::Error;
@@ -146,6 +146,7 @@ impl Kernel {
                 Step::Run(ns)
             }
             Instr::Runtime { ns } => self.runtime(now_ns, number, ns),
+            Instr::RunReading { ns, every_ns } => self.run_reading(now_ns, number, ns, every_ns),
             Instr::Sleep { ns } => Step::Sleep(ns),
             Instr::Until { ns } => {
                 // Timers that have not been used yet count from here. A forked thread counts from
@@ -309,6 +310,37 @@ impl Kernel {
     }
 }
 
+impl Kernel {
+    /// Returns the next piece of a run of `ns` in which the thread reads its CPU clock after every
+    /// `every_ns` of CPU time. It reads the clock when the piece is done.
+    #[cold]
+    fn run_reading(&mut self, now_ns: u64, number: u32, ns: u64, every_ns: u64) -> Step {
+        let task = &mut self.tasks[number as usize];
+        let left_ns = match task.timing {
+            Timing::Reading { left_ns } => left_ns,
+            _ => {
+                task.begin_run(now_ns, number, ns, &mut self.log);
+                ns
+            }
+        };
+        if left_ns == 0 {
+            task.timing = Timing::No;
+            if let Some(log) = &mut self.log {
+                log.ran(number, now_ns - task.since_ns);
+            }
+            return Step::Run(0);
+        }
+        let piece_ns = left_ns.min(every_ns);
+        task.timing = Timing::Reading { left_ns: left_ns - piece_ns };
+        task.orders.push_back(Order::ReadClock);
+        if let Body::Script(cursor) = &mut task.body {
+            // It returns for the next piece.
+            cursor.pc = cursor.at;
+        }
+        Step::Run(piece_ns)
+    }
+}
+
 impl Task {
     /// Handles the return of the thread to a CPU: its last event may be over.
     #[inline]
@@ -326,7 +358,7 @@ impl Task {
                     log.woke_from_timer(number, now_ns - self.since_ns);
                 }
             }
-            Timing::No | Timing::Runtime => {}
+            Timing::No | Timing::Runtime | Timing::Reading { .. } => {}
         }
     }
 

@@ -43,6 +43,8 @@ pub(super) enum Order {
     Wake { task: u32, sync: bool },
     /// The effective attributes of `task` have changed.
     Attr { task: u32 },
+    /// The task itself reads its CPU clock.
+    ReadClock,
     /// The task itself sleeps until it is woken.
     Block { reason: BlockReason },
 }
@@ -68,6 +70,8 @@ pub(super) enum Timing {
     Run,
     /// A `runtime`, since `since_ns`.
     Runtime,
+    /// A `run` of a thread that reads its CPU clock, since `since_ns`. This CPU time is left, ns.
+    Reading { left_ns: u64 },
     /// The sleep of a timer that expires at `since_ns`.
     Timer,
 }

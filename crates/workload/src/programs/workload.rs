@@ -191,7 +191,8 @@ impl Workload for Kernel {
         this.killed = true;
         let blocked = std::mem::take(&mut this.blocked);
         // The tasks that it was about to wake are woken all the same.
-        let left = this.orders.drain(..).filter(|order| !matches!(order, Order::Block { .. }));
+        let is_own = |order: &Order| matches!(order, Order::Block { .. } | Order::ReadClock);
+        let left = this.orders.drain(..).filter(|order| !is_own(order));
         self.orphans.extend(left);
         // It may have been about to end by itself.
         if !matches!(std::mem::replace(&mut this.stage, Stage::Over), Stage::Over) {

@@ -215,6 +215,9 @@ impl<'a> Compiler<'a> {
                 let set = own.map_or(cpus, |own| self.cpus(Some(own)));
                 out.put(Instr::Cpus { set });
             }
+            let of_phase_us = phase.properties.clock_read_us;
+            let every_us = of_phase_us.or(task.properties.clock_read_us).unwrap_or(0);
+            out.clock_read_ns = every_us * 1000;
             self.events(task, phase, &mut out);
             out.place = of_phase;
             out.put(Instr::End { phase: number as u32 });
@@ -280,7 +283,10 @@ impl<'a> Compiler<'a> {
 
     fn event(&mut self, task: &Task, action: &Action, out: &mut Output) {
         match action {
-            Action::Run(ns) => out.put(Instr::Run { ns: *ns }),
+            Action::Run(ns) => out.put(match out.clock_read_ns {
+                0 => Instr::Run { ns: *ns },
+                every_ns => Instr::RunReading { ns: *ns, every_ns },
+            }),
             Action::Runtime(ns) => out.put(Instr::Runtime { ns: *ns }),
             Action::Sleep(ns) => out.put(Instr::Sleep { ns: *ns }),
             Action::Timer { name, period_ns, absolute } => {
@@ -397,6 +403,8 @@ struct Output {
     /// Origin of the instructions that follow.
     place: u32,
     unique_timers: Numbered,
+    /// CPU time between two readings of the thread's CPU clock, ns. `0`: there are none.
+    clock_read_ns: u64,
     /// Mutexes that the thread holds at this point, in every round. See `mutex_use`.
     held: Vec<u32>,
 }

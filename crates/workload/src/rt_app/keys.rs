@@ -48,16 +48,17 @@ pub enum Kind {
 pub const SECTIONS: [&str; 3] = ["tasks", "global", "resources"];
 
 /// Keys that tasks have and phases do not.
-pub const TASK: [&str; 3] = ["instance", "delay", "phases"];
+pub const TASK: [&str; 4] = ["instance", "delay", "session", "phases"];
 
 /// Keys that tasks and phases may have.
-pub const PROPERTIES: [&str; 11] = [
+pub const PROPERTIES: [&str; 12] = [
     "policy",
     "priority",
     "dl-runtime",
     "dl-deadline",
     "dl-period",
     "slice",
+    "clock_read",
     "cpus",
     "nodes_membind",
     "util_min",

@@ -212,6 +212,7 @@ fn task(cursor: Cursor<'_>, dialect: Dialect) -> Result<Task, Diagnostic> {
         delay_ns: 0,
         loops: Loops::Forever,
         properties: Properties::default(),
+        session: None,
         phases: Vec::new(),
         flat: true,
     };
@@ -227,6 +228,7 @@ fn task(cursor: Cursor<'_>, dialect: Dialect) -> Result<Task, Diagnostic> {
                         value.small("a whole number of threads", 0..=THREADS_MAX as u32)?;
                 }
                 "delay" => task.delay_ns = nanoseconds(value)?,
+                "session" => task.session = Some(session(value)?),
                 _ if phases.is_some() => {
                     return Err(value.key_error("`phases` is repeated in this task"));
                 }
@@ -259,6 +261,18 @@ fn task(cursor: Cursor<'_>, dialect: Dialect) -> Result<Task, Diagnostic> {
         (None, _) => task.phases.push(Phase { events, ..Phase::default() }),
     }
     Ok(task)
+}
+
+/// Reads the name of a session, which becomes part of a group's path.
+fn session(cursor: Cursor<'_>) -> Result<String, Diagnostic> {
+    let name = cursor.name()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    match name.chars().all(is_plain) {
+        true => Ok(name.into()),
+        false => Err(cursor
+            .error("`session` must be a name of letters, digits, `-`, `_`, `.` and `:`")
+            .with_help("for example \"tty1\"")),
+    }
 }
 
 fn read_phase(cursor: Cursor<'_>, task: &str, dialect: Dialect) -> Result<Phase, Diagnostic> {
@@ -310,6 +324,7 @@ fn property(properties: &mut Properties, cursor: Cursor<'_>) -> Result<(), Diagn
         "dl-deadline" => properties.dl_deadline_us = microseconds(1)?,
         "dl-period" => properties.dl_period_us = microseconds(1)?,
         "slice" => properties.slice_us = microseconds(1)?,
+        "clock_read" => properties.clock_read_us = microseconds(0)?,
         "cpus" => {
             let cpus = numbers(cursor, "a CPU's number", CPUS_MAX - 1)?;
             if cpus.is_empty() {

@@ -129,6 +129,7 @@ fn write_task(tasks: &mut Object<'_>, task: &Task) {
     if task.loops != Loops::Forever {
         object.put("loop", loops(task.loops));
     }
+    object.put_if("session", task.session.as_deref().map(quote));
     write_properties(&mut object, &task.properties);
     if task.flat {
         for event in task.phases.iter().flat_map(|phase| &phase.events) {
@@ -163,6 +164,7 @@ fn write_properties(object: &mut Object<'_>, properties: &Properties) {
     object.put_if("dl-deadline", properties.dl_deadline_us);
     object.put_if("dl-period", properties.dl_period_us);
     object.put_if("slice", properties.slice_us);
+    object.put_if("clock_read", properties.clock_read_us);
     object.put_if("cpus", properties.cpus.as_ref().map(list));
     object.put_if("nodes_membind", properties.nodes_membind.as_ref().map(list));
     object.put_if("util_min", properties.util_min);

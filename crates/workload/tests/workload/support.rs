@@ -261,6 +261,7 @@ impl Ran {
                     Op::SetGroup { group, .. } => format!("group {}", group.0),
                     Op::Fork { .. } => "fork".into(),
                     Op::Exec => "exec".into(),
+                    Op::ReadClock => "read clock".into(),
                     Op::Yield => "yield".into(),
                     Op::YieldAndGoOn => "yield and continue".into(),
                 };

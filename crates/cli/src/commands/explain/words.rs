@@ -2,10 +2,11 @@
 
 use crate::terminal::counted;
 use crate::{Failure, escape};
+use schedlab_core::platform::Throttling;
 use schedlab_core::{Account, Candidate, CpuId, GroupId, Question, Rule, TaskId, Waker, Who};
 use schedlab_lab::explain::{
     CpuMoment, LostPick, Margin, Moment, Names, NiceThatWins, Parting, PartingSide, Step,
-    TaskActivity, TimedStep, Wait, Wakeup, margins,
+    TaskActivity, ThrottledMoment, ThrottledWait, TimedStep, Wait, Wakeup, margins,
 };
 use schedlab_report::format::{duration, signed_duration};
 use schedlab_report::{Style, shortened, text_width};
@@ -109,6 +110,20 @@ impl Explainer {
                 self.when(kept.at_ns),
                 self.rule(kept.account.rule)
             );
+        }
+        for limit in &row.throttled {
+            let of = |task: &(&TaskId, &GroupId)| {
+                *task.1 == limit.limit.group
+                    && standing.tasks.get(task.0.index()).is_some_and(|row| row.cpu == Some(cpu))
+            };
+            let waiting: Vec<&str> = (standing.throttled.iter().filter(of).take(CANDIDATES_MAX))
+                .map(|(&task, _)| self.names.task(task))
+                .collect();
+            let held = match waiting.as_slice() {
+                [] => String::new(),
+                waiting => format!(" It keeps {} from running.", waiting.join(", ")),
+            };
+            let _ = writeln!(text, "{}{held}", self.throttled(standing.at_ns, limit));
         }
         if row.candidates.is_empty() {
             let _ = writeln!(text, "No task can be picked.");
@@ -276,7 +291,9 @@ impl Explainer {
                 row.cpu.map_or(0, |cpu| cpu.0)
             ),
         };
-        if let (TaskActivity::Waiting, Some(cpu)) = (row.was, row.cpu) {
+        if let Some(limit) = standing.limit_of(task) {
+            let _ = writeln!(text, "{}", self.throttled(standing.at_ns, limit));
+        } else if let (TaskActivity::Waiting, Some(cpu)) = (row.was, row.cpu) {
             let there = &standing.cpus[cpu.index()];
             let _ = writeln!(
                 text,
@@ -342,6 +359,59 @@ impl Explainer {
             };
         }
         text
+    }
+
+    /// Describes a limit.
+    fn limit(&self, limit: &Throttling) -> String {
+        let group = self.names.who(Who::Group(limit.group));
+        let period = self.span(limit.period_ns);
+        match limit.quota_ns {
+            Some(ns) => format!("{group} (at most {} in each {period})", self.span(ns)),
+            None => format!("{group} (whose limit was lifted)"),
+        }
+    }
+
+    /// Describes a throttled group.
+    fn throttled(&self, at_ns: u64, limit: &ThrottledMoment) -> String {
+        let mut text = format!(
+            "Throttled: {} has used up its limit on CPU {}, since {} ({}).",
+            self.limit(&limit.limit),
+            limit.limit.cpu.0,
+            self.when(limit.since_ns),
+            self.span(at_ns - limit.since_ns)
+        );
+        if let Some(refill_ns) = limit.limit.refill_ns {
+            let _ = write!(text, " The next refill was due at {}.", self.when(refill_ns));
+        }
+        let _ = match limit.until_ns {
+            Some(until_ns) => write!(
+                text,
+                " It had runtime there again at {} ({} later).",
+                self.when(until_ns),
+                self.span(until_ns - at_ns)
+            ),
+            None => write!(text, " It had no runtime there before the end of the run."),
+        };
+        text
+    }
+
+    /// Describes the part of a wait in which the task was throttled.
+    fn throttled_wait(&self, wait: &ThrottledWait) -> String {
+        let times = match wait.times {
+            1 => "once".into(),
+            times => format!("{times} times"),
+        };
+        let end = match (wait.until_ns, wait.limit.refill_ns) {
+            (Some(ns), _) => format!("it had runtime there again at {}", self.when(ns)),
+            (None, Some(ns)) => format!("the next refill is due at {}", self.when(ns)),
+            (None, None) => "no refill is due".into(),
+        };
+        format!(
+            "   Throttled for {}, {times}: {} had used up its limit on CPU {}; {end}.",
+            self.span(wait.ns),
+            self.limit(&wait.limit),
+            wait.limit.cpu.0
+        )
     }
 
     /// Describes where two runs part.
@@ -475,7 +545,16 @@ impl Explainer {
             true => writeln!(text, ", when it ran on CPU {}.", wait.cpu.0),
             false => writeln!(text, ", when the run or the task ended."),
         };
-        let _ = writeln!(text, "   Meanwhile the CPU that it waited for was with");
+        for part in &wait.throttled {
+            let _ = writeln!(text, "{}", self.throttled_wait(part));
+        }
+        if !wait.throttled.is_empty() && wait.meanwhile.is_empty() {
+            return text;
+        }
+        let _ = match wait.throttled.is_empty() {
+            true => writeln!(text, "   Meanwhile the CPU that it waited for was with"),
+            false => writeln!(text, "   Otherwise the CPU that it waited for was with"),
+        };
         let mut rows: Vec<Vec<String>> = wait
             .meanwhile
             .iter()
@@ -500,7 +579,7 @@ impl Explainer {
         let again =
             |lost: &&LostPick| wait.first.as_ref().is_some_and(|one| one.at_ns != lost.at_ns);
         self.lost(&mut text, "last", wait.last.as_ref().filter(again), wait);
-        if wait.lost.is_empty() {
+        if wait.lost.is_empty() && wait.throttled.is_empty() {
             let _ = writeln!(
                 text,
                 "   No pick in the meantime could choose it: there was none, or it, its group or \

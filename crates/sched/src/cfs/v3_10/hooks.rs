@@ -169,6 +169,10 @@ impl FairClass6 for Cfs310 {
         }
     }
 
+    fn charges_readers(&self) -> bool {
+        false
+    }
+
     fn exec_clock(&self, cpu: CpuId) -> u64 {
         self.base.queues[super::CfsRqId::root(cpu)].exec_clock
     }

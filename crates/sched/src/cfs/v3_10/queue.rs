@@ -279,7 +279,7 @@ impl Cfs310 {
         let queue = &self.base.queues[q];
         let (cpu, count, first) = (queue.cpu, queue.h_nr_running, queue.entity);
         rqs.update_rq_clock(platform, cpu);
-        self.base.limits.clear_throttled(q, rqs.clock(cpu));
+        self.base.limits.clear_throttled(platform, q, rqs.clock(cpu));
         let clock = self.clock_task(rqs, q);
         self.walk_below(q, |row| {
             row.throttle_count = row.throttle_count.saturating_sub(1);

@@ -211,6 +211,17 @@ pub trait FairClass6 {
     /// Calls `update_curr` for the running `pid`.
     fn charge(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid);
 
+    /// Whether a task that reads its own CPU clock is charged before (since 3.18).
+    fn charges_readers(&self) -> bool {
+        true
+    }
+
+    /// `task_sched_runtime`: charges the running `pid`, which reads its own CPU clock, but not the
+    /// groups above it.
+    fn charge_reader(&mut self, rqs: &mut Rqs, platform: &mut Platform, pid: Pid) {
+        self.charge(rqs, platform, pid);
+    }
+
     /// Returns the total run time of the class on `cpu`, as last charged, ns.
     fn exec_clock(&self, cpu: CpuId) -> u64;
 

@@ -390,6 +390,12 @@ impl<F: FairClass6> Scheduler for Core6<F> {
             Command::SetTunable { name, value } => self.write_tunable(platform, name, value)?,
             Command::CpuOffline(cpu) => self.take_offline(platform, cpu)?,
             Command::CpuOnline(cpu) => self.bring_online(platform, cpu),
+            Command::ReadClock(cpu) if self.fair.charges_readers() => {
+                let task = self.core.curr(cpu);
+                if self.core.thread(task).class == ClassId::Fair {
+                    self.fair.charge_reader(&mut self.core, platform, task);
+                }
+            }
             other => return Err(other.unsupported()),
         }
         Ok(Reply::Done)

@@ -466,7 +466,7 @@ impl FairVersion for Version {
     fn quotas(self) -> BandwidthVersion {
         match self.limits_give_a_nanosecond() {
             true => BandwidthVersion::V6_18,
-            false => BandwidthVersion::V5_14,
+            false => BandwidthVersion::V6_6,
         }
     }
 }

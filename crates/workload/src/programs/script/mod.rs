@@ -56,6 +56,13 @@ pub enum Instr {
         /// CPU time, ns.
         ns: u64,
     },
+    /// Like [`Instr::Run`], but the thread reads its own CPU clock now and then.
+    RunReading {
+        /// CPU time, ns.
+        ns: u64,
+        /// CPU time before each reading, ns, at least 1. The last reading is at the end.
+        every_ns: u64,
+    },
     /// Like [`Instr::Run`], but not counted as work in the log.
     Work {
         /// CPU time, ns.
@@ -372,6 +379,7 @@ impl Scripts {
             Instr::Round
             | Instr::Exit
             | Instr::Run { .. }
+            | Instr::RunReading { .. }
             | Instr::Work { .. }
             | Instr::Runtime { .. }
             | Instr::Sleep { .. }

@@ -1,7 +1,19 @@
-//! The tasks behind which other tasks wait, for `--explain`: [`WaitTimes`].
+//! The tasks and limits behind which other tasks wait, for `--explain`: [`WaitTimes`].
 
-use schedlab_core::{BlockReason, CpuId, Event, Observer, TaskId};
+use crate::throttled::ThrottledGroups;
+use schedlab_core::{BlockReason, CpuId, Event, GroupId, Observer, TaskId};
 use std::collections::BTreeMap;
+
+/// What a task waits for, and whether it is the wait for its first CPU.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Cause {
+    pub task: TaskId,
+    /// Task that has the CPU. `None`: the CPU is idle, or the task is throttled.
+    pub runner: Option<TaskId>,
+    /// Group that has used up its limit, so that the task could not run even on an idle CPU.
+    pub throttled_by: Option<GroupId>,
+    pub is_first: bool,
+}
 
 /// State of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,24 +35,35 @@ struct CpuQueue {
     counted_ns: u64,
 }
 
-/// Observer that records which task has the CPU in whose queue another task waits. A task in a
-/// queue that all CPUs share waits behind the current task of the CPU where it was enqueued last.
-#[derive(Clone, Debug, Default)]
-pub struct WaitTimes {
+/// Observer that records which task has the CPU in whose queue another task waits, or which limit
+/// keeps that task from running. A task in a queue that all CPUs share waits behind the current task
+/// of the CPU where it was enqueued last.
+#[derive(Clone, Debug)]
+pub(super) struct WaitTimes {
+    throttled: ThrottledGroups,
     places: Vec<Place>,
     queues: Vec<CpuQueue>,
     /// Whether the task has ever had a CPU, by task.
     has_run: Vec<bool>,
-    /// Waiting time by waiting task, running task (`None`: idle CPU) and whether it is the wait for
-    /// the first CPU, ns.
-    times: BTreeMap<(TaskId, Option<TaskId>, bool), u64>,
+    /// Waiting time by cause, ns.
+    times: BTreeMap<Cause, u64>,
 }
 
 impl WaitTimes {
-    /// Returns, for each pair, the waiting task, the task it waited behind (`None`: an idle CPU),
-    /// whether it waited for its first CPU, and the waiting time, ns.
-    pub fn times(&self) -> impl Iterator<Item = (TaskId, Option<TaskId>, bool, u64)> + '_ {
-        self.times.iter().map(|(&(waits, runs, is_first), &ns)| (waits, runs, is_first, ns))
+    /// Returns an observer of a session that reports throttling.
+    pub fn new(throttled: ThrottledGroups) -> WaitTimes {
+        WaitTimes {
+            throttled,
+            places: vec![],
+            queues: vec![],
+            has_run: vec![],
+            times: BTreeMap::new(),
+        }
+    }
+
+    /// Returns all causes, with the waiting times, ns.
+    pub fn times(&self) -> impl Iterator<Item = (&Cause, u64)> {
+        self.times.iter().map(|(cause, &ns)| (cause, ns))
     }
 
     /// Counts the waiting on `cpu` up to now.
@@ -53,7 +76,10 @@ impl WaitTimes {
         if passed_ns > 0 {
             for &task in &queue.waiting {
                 let is_first = !self.has_run[task.index()];
-                *self.times.entry((task, queue.current, is_first)).or_default() += passed_ns;
+                let throttled_by = self.throttled.of(task, cpu).map(|row| row.change.group);
+                let runner = queue.current.filter(|_| throttled_by.is_none());
+                let cause = Cause { task, runner, throttled_by, is_first };
+                *self.times.entry(cause).or_default() += passed_ns;
             }
         }
         queue
@@ -109,6 +135,12 @@ impl Observer for WaitTimes {
                     self.goes(now_ns, next, Place::Runs(cpu));
                 }
             }
+            Event::Throttled { change } => _ = self.queue(now_ns, change.cpu),
+            Event::GroupChanged { task, .. } | Event::AttrChanged { task, .. } => {
+                if let Some(&Place::Waits(cpu)) = self.places.get(task.index()) {
+                    self.queue(now_ns, cpu);
+                }
+            }
             Event::Killed { task } => self.goes(now_ns, task, Place::Away),
             Event::Blocked { task, reason: BlockReason::Dead, .. } if !self.runs(task) => {
                 self.goes(now_ns, task, Place::Away);
@@ -120,5 +152,6 @@ impl Observer for WaitTimes {
             }
             _ => {}
         }
+        self.throttled.on(now_ns, &event);
     }
 }
