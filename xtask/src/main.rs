@@ -116,7 +116,7 @@ fn main() -> ExitCode {
                 "usage: cargo xtask tidy [--write-debts] | build-time [--tests] [-- ...] | \
                  loops PROGRAM | package | copies | man --out DIR | completions --out DIR | wasm | \
                  mutants [...] | worlds [...] | pictures [PROGRAM] | \
-                 production [--check] [--program PATH]"
+                 production [--check] [--program PATH] [--list FILE]"
             );
             ExitCode::from(2)
         }

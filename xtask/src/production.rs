@@ -4,14 +4,15 @@
 //! figures measured after each change. The command predicts each figure from the recording that
 //! was made before the change, and prints both as a table in Markdown. With `--check` it fails if
 //! an error is larger than the file accepts: the errors as they were, not as they should be.
+//! `--list` names another list, with recordings of its own in the same directory.
 
 use crate::json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-/// Directory of the recordings and of the list.
-const PLACE: &str = "examples/production";
+/// The list. The recordings are in the same directory.
+const LIST: &str = "examples/production/real.csv";
 
 /// Columns of the list.
 const HEAD: &str = "work,change,tasks,figure,unit,real,error_most";
@@ -60,29 +61,33 @@ pub fn run(arguments: &[&str]) -> ExitCode {
 }
 
 fn try_run(arguments: &[&str]) -> Result<bool, String> {
-    let (mut check, mut program) = (false, None);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (mut check, mut program, mut list) = (false, None, root.join(LIST));
     let mut words = arguments.iter();
     while let Some(&word) = words.next() {
         match word {
             "--check" => check = true,
             "--program" => program = Some(*words.next().ok_or("--program takes a path")?),
+            "--list" => list = words.next().ok_or("--list takes a path")?.into(),
             _ => {
-                let usage = "cargo xtask production [--check] [--program PATH]";
+                let usage = "cargo xtask production [--check] [--program PATH] [--list FILE.csv]";
                 return Err(format!("there is no {word}; usage: {usage}"));
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let path = root.join(PLACE).join("real.csv");
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{path:?}: {error}"))?;
+    let name = list.display().to_string();
+    let of_list = |error: &dyn std::fmt::Display| format!("{name}: {error}");
+    // schedlab runs in another directory.
+    let list = list.canonicalize().map_err(|error| of_list(&error))?;
+    let text = std::fs::read_to_string(&list).map_err(|error| of_list(&error))?;
     let mut documents = BTreeMap::new();
     let mut results = Vec::new();
-    for row in rows(&text)? {
+    for row in rows(&text).map_err(|error| of_list(&error))? {
         let key = [row.work.clone(), row.change.clone(), row.tasks.clone()];
         let document = match documents.get(&key) {
             Some(document) => document,
             None => {
-                let document = simulate(&root, program, &row)?;
+                let document = simulate(&root, program, &list.with_file_name(&row.work), &row)?;
                 documents.entry(key).or_insert(document)
             }
         };
@@ -109,12 +114,12 @@ fn try_run(arguments: &[&str]) -> Result<bool, String> {
 fn rows(text: &str) -> Result<Vec<Row>, String> {
     let mut lines = text.lines();
     if lines.next() != Some(HEAD) {
-        return Err(format!("{PLACE}/real.csv:1: it must be {HEAD}"));
+        return Err(format!("line 1: it must be {HEAD}"));
     }
     let row = |(number, line): (usize, &str)| {
         let fields: Vec<&str> = line.split(',').collect();
         let [work, change, tasks, figure, unit, real, most] = fields[..] else {
-            return Err(format!("{PLACE}/real.csv:{}: it is not {HEAD}", number + 2));
+            return Err(format!("line {}: it is not {HEAD}", number + 2));
         };
         let numbers: Result<Vec<f64>, _> = real.split_whitespace().map(str::parse).collect();
         match (numbers, most.parse()) {
@@ -124,14 +129,14 @@ fn rows(text: &str) -> Result<Vec<Row>, String> {
                     [work, change, tasks, figure, unit].map(str::to_string);
                 Ok(Row { work, change, tasks, figure, unit, real, error_most })
             }
-            _ => Err(format!("{PLACE}/real.csv:{}: a number is wrong", number + 2)),
+            _ => Err(format!("line {}: a number is wrong", number + 2)),
         }
     };
     lines.enumerate().map(row).collect()
 }
 
 /// Runs schedlab for a row, and returns the answer.
-fn simulate(root: &Path, program: Option<&str>, row: &Row) -> Result<Value, String> {
+fn simulate(root: &Path, program: Option<&str>, work: &Path, row: &Row) -> Result<Value, String> {
     let mut command = match program {
         Some(program) => Command::new(program),
         None => {
@@ -140,14 +145,13 @@ fn simulate(root: &Path, program: Option<&str>, row: &Row) -> Result<Value, Stri
             cargo
         }
     };
-    let path = format!("{PLACE}/{}", row.work);
     if row.work.ends_with(".json") {
         let (group, quota, period) = limit(&row.change)
             .ok_or_else(|| format!("{}: {}: it sets no limit", row.work, row.change))?;
-        command.args(["limits", &path, "--cpus", "2", "--group", group, "--repeat", "20"]);
+        command.arg("limits").arg(work).args(["--cpus", "2", "--group", group, "--repeat", "20"]);
         command.args(["--quota", &format!("{quota}us"), "--period", &format!("{period}us")]);
     } else {
-        command.args(["replay", &path, "--only", &row.tasks]);
+        command.arg("replay").arg(work).args(["--only", &row.tasks]);
         if row.change != "none" {
             command.args(["--change", &row.change]);
         }
