@@ -13,6 +13,8 @@
 //! * `wasm` type-checks all crates below `lab` for a machine without an operating system.
 //! * `pictures` draws the pictures of the documents.
 //! * `worlds` runs the next random worlds of the million that every release is to pass.
+//! * `production` predicts what happened when settings of a real machine were changed, and prints
+//!   prediction and measurement side by side.
 //! * `mutants` changes the code in small ways and counts the changes that no test notices
 //!   (`docs/testing.md`). It is a separate package, in `mutants`.
 
@@ -23,6 +25,7 @@ mod debts;
 mod forbidden;
 mod graph;
 mod headers;
+mod json;
 mod lines;
 mod links;
 mod loops;
@@ -32,6 +35,7 @@ mod mutants;
 mod package;
 mod phrases;
 mod pictures;
+mod production;
 mod repository;
 mod scan;
 mod tests_named;
@@ -105,12 +109,14 @@ fn main() -> ExitCode {
         ["mutants", ..] => mutants::run(&arguments[1..]),
         ["pictures"] => pictures::draw(None),
         ["pictures", program] => pictures::draw(Some(program)),
+        ["production", ref arguments @ ..] => production::run(arguments),
         ["worlds", ref arguments @ ..] => worlds::run(arguments),
         _ => {
             eprintln!(
                 "usage: cargo xtask tidy [--write-debts] | build-time [--tests] [-- ...] | \
                  loops PROGRAM | package | copies | man --out DIR | completions --out DIR | wasm | \
-                 mutants [...] | worlds [...] | pictures [PROGRAM]"
+                 mutants [...] | worlds [...] | pictures [PROGRAM] | \
+                 production [--check] [--program PATH] [--list FILE]"
             );
             ExitCode::from(2)
         }

@@ -12,6 +12,7 @@ mod bisect;
 mod calibrate;
 mod columns;
 mod compare;
+mod containers;
 mod defects;
 mod event_loops;
 mod explain;

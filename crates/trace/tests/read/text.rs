@@ -91,6 +91,8 @@ fn bodies_of_all_releases_are_read() {
             "fork pa:5[120] ch pid:6[120]",
         ),
         ("sched_process_fork: parent a:5  child a:6", "fork a:5[120] a:6[120]"),
+        // Renamed, with the number: the parent is the task that runs.
+        ("sched_process_fork: comm=other-1 child_comm=ch child_pid=6", "fork z:7[120] ch:6[120]"),
         ("sched_process_exec: filename=/bin/a b pid=5 old_pid=6", "exec /bin/a b 5"),
         ("sched_process_exit: comm=a pid=5 prio=98 group_dead=true", "exit a:5[98]"),
         ("sched_process_exit: comm=a pid=5 prio=98", "exit a:5[98]"),

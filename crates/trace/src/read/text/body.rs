@@ -98,11 +98,12 @@ const PLAIN: [&str; 3] = ["comm=", "pid=", "prio="];
 const PREV: [&str; 3] = ["prev_comm=", "prev_pid=", "prev_prio="];
 const NEXT: [&str; 3] = ["next_comm=", "next_pid=", "next_prio="];
 
-/// Parses the body of an event.
+/// Parses the body of an event. `current`: name and number of the task at the head of the line.
 pub(super) fn event<'a>(
     feed: &mut Feed<'_>,
     name: &[u8],
     body: &'a [u8],
+    current: (&'a [u8], Option<i64>),
 ) -> Result<Parsed, Fault<'a>> {
     let mut fields = Fields { rest: body };
     match name {
@@ -161,7 +162,12 @@ pub(super) fn event<'a>(
                 Some(_) => ["parent_comm=", "parent_pid="],
                 None => ["comm=", "pid="],
             };
-            let both = fields.named(feed, keys)?.zip(child);
+            let parent = match (fields.find(keys[1]), current) {
+                // A tool that renamed tasks left out the number. Tasks fork while they run.
+                (None, (comm, Some(pid))) if !comm.is_empty() => task(feed, comm, pid, 120)?,
+                _ => fields.named(feed, keys)?,
+            };
+            let both = parent.zip(child);
             Ok(Parsed::of(both.map(|(parent, child)| EventKind::Fork { parent, child })))
         }
         b"sched_process_exec" => {

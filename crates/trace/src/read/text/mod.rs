@@ -127,7 +127,7 @@ impl Text {
             }
             return;
         }
-        let what = match body::event(feed, head.event, head.body) {
+        let what = match body::event(feed, head.event, head.body, (head.comm, head.pid)) {
             Ok(what) => what,
             Err(fault) => {
                 feed.problems.note(Trouble::Unreadable, 1, place, || fault.message(head.event));
