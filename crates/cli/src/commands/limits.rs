@@ -35,6 +35,12 @@ pub fn limits(args: &LimitsArgs, output: &mut Output) -> Result<Status, Failure>
     for note in &limits.notes {
         complain(&format!("note: {note}"));
     }
+    if limits.recording.is_some() && args.arrivals.is_none() {
+        complain(
+            "note: arrivals from outside are taken to wait for earlier answers; if requests come \
+             at their own times, their response times need --arrivals open",
+        );
+    }
     let name = &args.file.display().to_string();
     match args.format {
         RunFormat::Table => output.write_styled(&text::text(name, &limits, style()))?,
@@ -58,7 +64,7 @@ pub fn limits(args: &LimitsArgs, output: &mut Output) -> Result<Status, Failure>
 fn spec(args: &LimitsArgs) -> Result<LimitsSpec, Failure> {
     let work = match is_trace(&args.file) {
         true => Work::Recording(Box::new(recording(args)?)),
-        false => Work::Workload(plan(args)?),
+        false => Work::Workload(Box::new(plan(args)?)),
     };
     Ok(LimitsSpec {
         work,
@@ -138,12 +144,6 @@ fn recording(args: &LimitsArgs) -> Result<RecordedWork, Failure> {
         return Err(Failure::Message("--groups: give one file for a recording".into()));
     }
     let (_, trace) = super::replay::open(&args.file)?;
-    if args.arrivals.is_none() {
-        complain(
-            "note: arrivals from outside are taken to wait for earlier answers; if requests come \
-             at their own times, their response times need --arrivals open",
-        );
-    }
     let replay = Replay {
         recorded: args.recorded.clone(),
         hz: args.hz,

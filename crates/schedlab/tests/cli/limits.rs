@@ -105,7 +105,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
         (limits(&["--period", "2s"]), &["1ms to 1s"]),
         (limits(&["-s", "o_1"]), &["o_1"]),
         (limits(&["-s", "cfs@2.6.32"]), &["limit"]),
-        (vec!["limits", &trace, "--group", "/box"], &["no wakeups"]),
+        (vec!["limits", &trace, "--group", "/box"], &["no sched_waking"]),
         (limits(&["--change", "move hog /box"]), &["--change is for recordings"]),
         (limits(&["--times", "round-trip"]), &["--times round-trip is for recordings"]),
         (limits(&["--threads", "clients=2"]), &["no task of /box is named clients", "worker"]),
@@ -124,7 +124,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
 
 #[test]
 fn a_recording_is_replayed_under_limits_with_its_trust() {
-    let outcome = schedlab(&recorded(&["--aim", "end < 9s"]));
+    let outcome = schedlab(&recorded(&["--aim", "end < 1s"]));
     assert!(
         outcome.stderr.contains("groups from examples/traces/redis.groups"),
         "{}",

@@ -74,7 +74,7 @@ pub struct LimitsSpec {
 /// Work whose group gets limits.
 pub enum Work {
     /// A workload, its machine and its scheduler.
-    Workload(Plan),
+    Workload(Box<Plan>),
     /// A recorded trace.
     Recording(Box<RecordedWork>),
 }
@@ -332,7 +332,7 @@ impl LimitsSpec {
     ) -> Result<Bench<'a>, String> {
         match &self.work {
             Work::Workload(plan) => {
-                let mut plan = Cow::Borrowed(plan);
+                let mut plan = Cow::Borrowed(&**plan);
                 if cpus.is_some() {
                     plan.to_mut().machine.cpus = cpus;
                 }
@@ -344,7 +344,7 @@ impl LimitsSpec {
                 let prepared = replay.prepare(work.trace.clone());
                 let prepared = prepared.map_err(|error| error.to_string())?;
                 let (only, times) = (work.only.as_deref(), work.times);
-                Ok(Bench::Recording(RecordingBench { prepared, only, times }))
+                Ok(Bench::Recording(Box::new(RecordingBench { prepared, only, times })))
             }
         }
     }

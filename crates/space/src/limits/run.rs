@@ -15,7 +15,7 @@ const REQUESTS_MAX: usize = 1_000_000;
 /// Work on a machine of a size, whose group gets limits.
 pub(super) enum Bench<'a> {
     Workload(WorkloadBench<'a>),
-    Recording(RecordingBench<'a>),
+    Recording(Box<RecordingBench<'a>>),
 }
 
 /// A workload.
@@ -52,7 +52,8 @@ impl Bench<'_> {
     pub fn stage(&self, group: &str, settings: &[String]) -> Result<Stage<'_>, String> {
         match self {
             Bench::Workload(bench) => bench.stage(group, settings).map(Stage::Workload),
-            Bench::Recording(RecordingBench { prepared, only, times }) => {
+            Bench::Recording(bench) => {
+                let RecordingBench { prepared, only, times } = &**bench;
                 let limited = prepared.limited(group, settings, *only);
                 let limited = limited.map_err(|error| error.to_string())?;
                 Ok(Stage::Recording { limited, times: *times })

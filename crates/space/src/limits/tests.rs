@@ -15,7 +15,7 @@ fn spec(text: &str, aims: &[&str]) -> LimitsSpec {
         ..Plan::new(Load::Workload(source), vec!["eevdf".into()])
     };
     LimitsSpec {
-        work: Work::Workload(plan),
+        work: Work::Workload(Box::new(plan)),
         group: "/box".into(),
         quotas: vec![],
         periods_us: vec![100_000],

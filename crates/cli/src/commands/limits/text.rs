@@ -66,7 +66,7 @@ pub fn introduction(name: &str, limits: &Limits, style: Style) -> String {
 /// Explains the marks of the table, and gives the answer.
 pub fn conclusion(limits: &Limits, style: Style) -> String {
     let mut text = String::new();
-    let falls_behind = |line: &Line| line.cells.iter().any(|cell| !line.keeps_up(cell));
+    let falls_behind = |line: &Line| shown(limits, line).any(|(cell, _)| !line.keeps_up(cell));
     if limits.lines.iter().any(falls_behind) {
         text.push_str(match &limits.recording {
             None => {
@@ -221,15 +221,7 @@ fn rows_with(
     let table = Table { limits, scale, style };
     let mut rows_of_all = vec![];
     for line in lines {
-        for (place, cell) in line.cells.iter().enumerate() {
-            let is_least = Some(place) == line.least;
-            // With several numbers of threads, the limits on the way to the answer are left out.
-            if is_least || lines.len() == 1 || limits.are_given {
-                rows_of_all.push(table.row(line, cell, if is_least { '>' } else { ' ' }));
-            }
-        }
-        rows_of_all.extend(line.present.iter().map(|cell| table.row(line, cell, '=')));
-        rows_of_all.push(table.row(line, &line.unlimited, ' '));
+        rows_of_all.extend(shown(limits, line).map(|(cell, mark)| table.row(line, cell, mark)));
     }
     if let Some(recording) = &limits.recording {
         let limit = Limit::NONE;
@@ -240,6 +232,19 @@ fn rows_with(
         rows_of_all.push(row);
     }
     (table.heads(), rows_of_all)
+}
+
+/// Returns the limits of a line that are shown, with their marks. With several numbers of threads,
+/// the limits on the way to the answer are left out.
+fn shown<'a>(limits: &Limits, line: &'a Line) -> impl Iterator<Item = (&'a Cell, char)> {
+    let are_all = limits.threads_of.is_none() || limits.are_given;
+    let cells = line.cells.iter().enumerate();
+    let marked = cells.map(|(at, cell)| (cell, if Some(at) == line.least { '>' } else { ' ' }));
+    let present = line.present.iter().map(|cell| (cell, '='));
+    marked
+        .filter(move |(_, mark)| are_all || *mark == '>')
+        .chain(present)
+        .chain(std::iter::once((&line.unlimited, ' ')))
 }
 
 /// A table of limits.
