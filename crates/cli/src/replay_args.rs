@@ -5,6 +5,7 @@ use crate::page::PageArgs;
 use crate::scx::ScxOptions;
 use clap::{Args, ValueEnum};
 use schedlab_lab::plan::SetValues;
+use schedlab_replay::Arrivals;
 use std::path::PathBuf;
 
 /// Replay a recorded trace: what would the same work have done under another scheduler?
@@ -19,6 +20,8 @@ Examples:
   schedlab replay examples/traces/desk.xz -s eevdf,cfs,bfs --change 'nice hog +10'
   schedlab replay trace.txt --cpus 1               the same work on one CPU
   schedlab replay trace.txt -s eevdf --set base_slice_ns=700000,2800000
+  schedlab replay trace.txt --groups groups.txt --set quota:/box=50ms/100ms,80ms/100ms
+  schedlab replay trace.txt --try 'nice hog +10' --try 'chrt hog batch; nice hog +5'
   schedlab replay trace.txt --groups groups.txt --only 'descendants of make' -s cfs
   schedlab replay trace.txt -s cfs --report r.html recorded and alternatives, as a page
   schedlab replay trace.txt --write work.json      the work as a file for `schedlab run`
@@ -46,7 +49,8 @@ pub struct ReplayArgs {
     /// Ticks per second of the recorded machine: its CONFIG_HZ [default: 250]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
-    /// Tunable to set in the alternatives; several values make a column each
+    /// Tunable, or quota:/GROUP, burst:/GROUP, shares:/GROUP, to set in the alternatives; several
+    /// values make a column each
     #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = setting)]
     pub set: Vec<(String, SetValues)>,
     /// One action on the machine while the alternatives run, e.g. "200ms offline cpu 1"
@@ -74,6 +78,10 @@ pub struct ReplayArgs {
     /// 20us]
     #[arg(long, value_name = "TASKS [TIME]")]
     pub clock_read: Vec<String>,
+    /// Changes that make a column of their own, separated by `;`: 'nice make +10; group /b
+    /// cpu.weight=50'. May be given several times
+    #[arg(long = "try", value_name = "ACTION;...")]
+    pub tries: Vec<String>,
     /// Tasks to report (all are replayed) [default: all but the kernel's]
     #[arg(long, value_name = "TASKS")]
     pub only: Option<String>,
@@ -157,6 +165,15 @@ pub enum ArrivalsOption {
     Open,
     /// Interrupts wake tasks after the recorded duration of the sleep.
     Closed,
+}
+
+impl From<ArrivalsOption> for Arrivals {
+    fn from(option: ArrivalsOption) -> Arrivals {
+        match option {
+            ArrivalsOption::Open => Arrivals::Open,
+            ArrivalsOption::Closed => Arrivals::Closed,
+        }
+    }
 }
 
 /// Output format.

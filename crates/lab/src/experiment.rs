@@ -220,7 +220,7 @@ impl Experiment {
         }
         let mut plan = self.groups.clone();
         if let Some(seed) = config.seed {
-            draw_phases(&mut plan, seed, select::draws_quota_phases(choice.release.kernel()));
+            draw_phases(&mut plan, seed, choice);
         }
         let groups: Vec<NewGroup<'_>> = plan.groups().iter().map(NewGroup::from).collect();
         let mut assembly = Assembly::new(config, choice)?;
@@ -283,11 +283,12 @@ fn start_late(vm: &mut Kernel, seed: u64, hz: u32) {
 /// Draws the phases of the groups' quota periods from `seed`: of each group or, before 6.3, one for
 /// all. (The kernel's periods then begin at multiples of the period since boot, and a workload
 /// begins at any time.)
-fn draw_phases(groups: &mut GroupPlan, seed: u64, each: bool) {
+pub(crate) fn draw_phases(groups: &mut GroupPlan, seed: u64, choice: &Choice) {
     /// Separates these draws from the others.
     const STREAM: u64 = 0x7068_6173_6573;
     /// Longest period, us. Phases are drawn below it and count modulo the period.
     const PERIOD_MAX_US: u64 = 1_000_000;
+    let each = select::draws_quota_phases(choice.release.kernel());
     let mut random = SplitMix64::new(seed ^ STREAM);
     let first = random.below(PERIOD_MAX_US);
     groups.draw_phases(|| if each { random.below(PERIOD_MAX_US) } else { first });

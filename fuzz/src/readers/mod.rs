@@ -106,6 +106,7 @@ pub const ALL: &[Reader] = &[
     results::SWEEP,
     spaces::SPACE,
     spaces::PART,
+    spaces::RESOURCES,
     papers::PAPER,
     papers::TARGETS,
     papers::CONTRADICTIONS,

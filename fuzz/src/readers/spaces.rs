@@ -3,6 +3,7 @@
 use super::{Reader, Shape, text};
 use schedlab_lab::plan::Source;
 use schedlab_space::Space;
+use schedlab_space::limits::Resources;
 use schedlab_space::store::{PartForm, decode, encode};
 use std::sync::LazyLock;
 
@@ -17,6 +18,52 @@ fn beside(name: &str) -> Result<Source, String> {
         "w.json" => Ok(Source { file: name.into(), text: WORKLOAD.into() }),
         _ => Err(format!("{name}: there is no such file")),
     }
+}
+
+pub(super) const RESOURCES: Reader = Reader {
+    name: "resources",
+    about: "limits of containers: Kubernetes manifests and compose files",
+    read: read_resources,
+    words: &[
+        "kind: Deployment\n",
+        "kind: CronJob\n",
+        "kind: List\nitems:\n- ",
+        "services:\n",
+        "  web:\n",
+        "    cpus: 0.5\n",
+        "    cpu_quota: 50ms\n",
+        "    cpu_period: 100000\n",
+        "    cpu_shares: 512\n",
+        "    deploy: {resources: {limits: {cpus: '1.5'}}}\n",
+        "    <<: *a\n",
+        "&a ",
+        "*a",
+        "---\n",
+        "spec: {template: {spec: {containers: [{name: a, resources: {limits: {cpu: 500m}}}]}}}\n",
+        "requests: {cpu: 1e-3}",
+        "null",
+        "[",
+        "{",
+        "? ",
+        "| ",
+        "!!str ",
+    ],
+    most: 4_000,
+};
+
+fn read_resources(input: &[u8]) -> Shape {
+    let input = text(input);
+    let first = Resources::parse("f.yaml", &input, None);
+    let named = Resources::parse("f.yaml", &input, Some("web"));
+    for found in [&first, &named].into_iter().flatten() {
+        if let Some(limit) = found.limit {
+            assert!(limit.quota_us.is_some_and(|us| us >= 1_000), "{found:?}");
+            assert!((1_000..=1_000_000).contains(&limit.period_us), "{found:?}");
+        }
+        assert!(found.shares.is_none_or(|shares| (2..=262_144).contains(&shares)), "{found:?}");
+        assert!(found.place.starts_with("f.yaml:"), "{found:?}");
+    }
+    Shape::of(first).and(Shape::of(named))
 }
 
 pub(super) const SPACE: Reader = Reader {

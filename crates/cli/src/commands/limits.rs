@@ -1,22 +1,30 @@
 //! `schedlab limits`.
 
 use crate::files;
-use crate::limits_args::LimitsArgs;
+use crate::limits_args::{LimitsArgs, TimesOption};
 use crate::options::RunFormat;
+use crate::page::{check_page, open};
 use crate::plans::{find_machine, newest};
+use crate::replay_args::ArrivalsOption;
 use crate::terminal::{Output, Spinner, complain, style};
 use crate::traced::is_trace;
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
-use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan};
-use schedlab_space::limits::{Limits, LimitsSpec};
+use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Source};
+use schedlab_lab::replay::Replay;
+use schedlab_space::limits::{Limits, LimitsSpec, RecordedWork, Resources, Work};
 use std::io::Write;
 
 mod document;
+mod page;
 mod text;
 
-/// Runs a workload under limits of a group.
+/// Runs a workload or a recording under limits of a group.
 pub fn limits(args: &LimitsArgs, output: &mut Output) -> Result<Status, Failure> {
+    if let Some(path) = &args.report {
+        check_page(path)?;
+        files::check_other(path, "--report", &args.file)?;
+    }
     let spec = spec(args)?;
     // A scheduler that panics is reported as a separate error.
     std::panic::set_hook(Box::new(|_| {}));
@@ -27,7 +35,13 @@ pub fn limits(args: &LimitsArgs, output: &mut Output) -> Result<Status, Failure>
     for note in &limits.notes {
         complain(&format!("note: {note}"));
     }
-    let name = spec.plan.load.name();
+    if limits.recording.is_some() && args.arrivals.is_none() {
+        complain(
+            "note: arrivals from outside are taken to wait for earlier answers; if requests come \
+             at their own times, their response times need --arrivals open",
+        );
+    }
+    let name = &args.file.display().to_string();
     match args.format {
         RunFormat::Table => output.write_styled(&text::text(name, &limits, style()))?,
         RunFormat::Csv => write!(output.documents(), "{}", document::csv(&limits))?,
@@ -36,20 +50,64 @@ pub fn limits(args: &LimitsArgs, output: &mut Output) -> Result<Status, Failure>
             writeln!(output.documents(), "{}", text.map_err(|error| error.to_string())?)?;
         }
     }
+    if let Some(path) = &args.report {
+        files::write_whole(path, &page::page(name, &limits))?;
+        if args.open {
+            open(path);
+        }
+    }
     let is_missed = !spec.aims.is_empty() && limits.best().is_none();
     Ok(if is_missed { Status::Bad } else { Status::Good })
 }
 
 /// Returns the limits that the options describe.
 fn spec(args: &LimitsArgs) -> Result<LimitsSpec, Failure> {
+    let work = match is_trace(&args.file) {
+        true => Work::Recording(Box::new(recording(args)?)),
+        false => Work::Workload(Box::new(plan(args)?)),
+    };
+    Ok(LimitsSpec {
+        work,
+        group: args.group.clone(),
+        quotas: args.quota.clone(),
+        periods_us: args.period.clone(),
+        bursts_us: args.burst.clone(),
+        cpus: args.cpus.clone(),
+        threads: args.threads.clone(),
+        present: present(args)?,
+        aims: args.aims.clone(),
+        repeat: args.repeat,
+        first_seed: args.seed,
+    })
+}
+
+/// Reads the present limit.
+fn present(args: &LimitsArgs) -> Result<Option<Resources>, Failure> {
+    let Some(path) = &args.resources else { return Ok(None) };
+    let Source { file, text } = files::read(path)?;
+    let mut found = Resources::parse(&file, &text, args.container.as_deref())?;
+    if found.limit.is_none() {
+        complain(&format!("note: {}: {} has no CPU limit", found.place, found.container));
+    }
+    // The weight of a recorded group was recorded.
+    found.shares = found.shares.filter(|_| !is_trace(&args.file));
+    Ok(Some(found))
+}
+
+/// Returns the plan of a workload.
+fn plan(args: &LimitsArgs) -> Result<Plan, Failure> {
     let file = args.file.display();
-    if is_trace(&args.file) {
-        return Err(Failure::Message(format!(
-            "{file}: this is a recording; `schedlab limits` takes workloads. Try limits on it one \
-             by one, `schedlab replay {file} --change 'group {} cpu.max=20000 100000'`, or write \
-             its work as a workload, `schedlab replay {file} --write work.json`",
-            args.group
-        )));
+    let only_recordings = [
+        ("--only", args.only.is_some()),
+        ("--recorded", args.recorded.is_some()),
+        ("--side", args.side.is_some()),
+        ("--change", !args.change.is_empty()),
+        ("--times round-trip", args.times == TimesOption::RoundTrip),
+        ("--arrivals", args.arrivals.is_some()),
+    ];
+    if let Some((option, _)) = only_recordings.iter().find(|(_, is_given)| *is_given) {
+        let what = format!("{option} is for recordings, and {file} is a workload");
+        return Err(Failure::Message(what));
     }
     let source = files::read(&args.file)?;
     if Plan::is_plan(&source.text) {
@@ -62,7 +120,7 @@ fn spec(args: &LimitsArgs) -> Result<LimitsSpec, Failure> {
         groups.files.push(files::read(path)?);
     }
     let scheduler = args.scheduler.clone().unwrap_or_else(newest);
-    let plan = Plan {
+    Ok(Plan {
         machine: MachineSpec {
             description: find_machine(args.machine.as_deref())?,
             hz: args.hz,
@@ -77,14 +135,32 @@ fn spec(args: &LimitsArgs) -> Result<LimitsSpec, Failure> {
         repeat: args.repeat,
         late_starts: true,
         ..Plan::new(Load::Workload(source), vec![scheduler])
-    };
-    Ok(LimitsSpec {
-        plan,
-        group: args.group.clone(),
-        quotas: args.quota.clone(),
-        periods_us: args.period.clone(),
-        bursts_us: args.burst.clone(),
-        cpus: args.cpus.clone(),
-        aims: args.aims.clone(),
     })
+}
+
+/// Reads a recording.
+fn recording(args: &LimitsArgs) -> Result<RecordedWork, Failure> {
+    if args.groups.len() > 1 {
+        return Err(Failure::Message("--groups: give one file for a recording".into()));
+    }
+    let (_, trace) = super::replay::open(&args.file)?;
+    let replay = Replay {
+        recorded: args.recorded.clone(),
+        hz: args.hz,
+        schedulers: args.scheduler.iter().cloned().collect(),
+        set: args.set.clone(),
+        machine: MachineSpec {
+            description: find_machine(args.machine.as_deref())?,
+            cpus: args.cpus.first().copied(),
+            no_costs: args.machine.is_some(),
+            ..MachineSpec::default()
+        },
+        changes: args.change.clone(),
+        groups: super::replay::groups_file(&args.groups.first().cloned(), &args.file)?,
+        side: super::replay::side_file(&args.side, &args.file)?,
+        arrivals: args.arrivals.unwrap_or(ArrivalsOption::Closed).into(),
+        limit_ns: args.duration,
+        ..Replay::new(args.file.display().to_string())
+    };
+    Ok(RecordedWork { replay, trace, only: args.only.clone(), times: args.times.into() })
 }

@@ -93,7 +93,8 @@ fn add_throttling(figures: &mut Figures, runs: &[Outcome], paths: &BTreeSet<&str
         })
     };
     let own = |run: &Outcome, value: fn(&GroupStats) -> u64| -> u64 {
-        let of_paths = run.limited.iter().filter(|(group, _)| is_in(group));
+        let of_paths = run.groups.iter();
+        let of_paths = of_paths.filter(|(group, stats)| stats.nr_periods > 0 && is_in(group));
         of_paths.map(|(_, stats)| value(stats)).sum()
     };
     let band = |value: fn(&GroupStats) -> u64| {
@@ -135,6 +136,9 @@ fn changed(prepared: &Prepared) -> Vec<String> {
     let (replay, trace) = (&prepared.replay, &prepared.trace);
     let mut changed = replay.changes.clone();
     changed.extend(replay.at.iter().map(|at| format!("at {at}")));
+    let of_groups = replay.set.iter().map(|(name, value)| (name, value.to_string()));
+    let of_groups = of_groups.filter(|(name, value)| name.contains(":/") && !value.contains(','));
+    changed.extend(of_groups.map(|(name, value)| format!("{name}={value}")));
     let machine = prepared.setup.columns.get(1).map(|runner| &runner.config);
     if let Some(cpus) = machine.map(|it| it.cpus).filter(|&cpus| cpus != trace.cpus) {
         changed.push(format!("CPUs: {cpus} instead of {}", trace.cpus));

@@ -2,7 +2,7 @@
 
 use super::runner::Runner;
 use super::{Begin, HZ, RECORDED, Replay};
-use crate::column_settings::{self, Settings};
+use crate::column_settings::{self, COLUMNS_MAX, Settings};
 use crate::config::RunConfig;
 use crate::error::Error;
 use crate::select::{self, Choice, Chosen, Needs};
@@ -14,7 +14,8 @@ use schedlab_replay::side::{GroupLines, Side};
 use schedlab_replay::trace::Origin;
 use schedlab_replay::{Trace, Workload, select as tasks, ticks};
 use schedlab_workload::groups::autogroup;
-use schedlab_workload::{GroupSettings, Timetable, groups};
+use schedlab_workload::{GroupSettings, Timetable, close_names, groups as group_settings};
+use std::collections::BTreeSet;
 
 /// Scheduler feature by which newly idle CPUs balance less often the less they gain from it.
 const NI_RANDOM: &str = "NI_RANDOM";
@@ -67,9 +68,9 @@ impl Setup {
         let file = replay.groups.as_ref().map_or("", |source| source.file.as_str());
         let without_quotas = match settings.all == settings.without_quotas {
             true => None,
-            false => Some(groups::parse(file, &settings.without_quotas)?),
+            false => Some(group_settings::parse(file, &settings.without_quotas)?),
         };
-        let settings = groups::parse(file, &settings.all)?;
+        let settings = group_settings::parse(file, &settings.all)?;
         let mut pinned = workload.clone();
         tasks::pin(&mut pinned, trace, trace.cpus);
         let base = Base {
@@ -123,30 +124,17 @@ impl Setup {
         {
             config.machine = Some(noted);
         }
-        let mut changed = workload.clone();
-        let of_group = |change: &str| change.trim().strip_prefix("group ").map(String::from);
-        for change in replay.changes.iter().filter(|it| of_group(it).is_none()) {
-            tasks::change(&mut changed, trace, change).map_err(Error::Plan)?;
-        }
-        tasks::pin(&mut changed, trace, config.cpus);
         if config.cpus > trace.cpus {
             notes.push(format!(
                 "{} CPUs instead of {}: work that was not parallel when recorded is not parallel here",
                 config.cpus, trace.cpus
             ));
         }
-        let mut timetable = Timetable::default();
-        for change in replay.changes.iter().filter_map(|it| of_group(it)) {
-            timetable.add(Timetable::parse_option(&format!("0s group {}", change.trim()))?);
-        }
-        for at in &replay.at {
-            timetable.add(Timetable::parse_option(at)?);
-        }
-        timetable.rename(|name| keys(&changed, trace, name));
         let axes = axes(replay)?;
         let machine_changes = config.cpus != trace.cpus || config.hz != Some(hz);
         let is_changed = machine_changes
             || !replay.changes.is_empty()
+            || !replay.tries.is_empty()
             || !replay.at.is_empty()
             || !replay.set.is_empty()
             || machine.description.is_some();
@@ -155,8 +143,7 @@ impl Setup {
             names.push(name.into());
         }
         let chosen = select::choose(&names)?;
-        let base = Base { config, workload: changed, groups: settings, without_quotas };
-        let known = |choice: &Choice| base.config.tunables_of(choice);
+        let known = |choice: &Choice| config.tunables_of(choice);
         let (chosen, more_notes) = column_settings::columns(chosen, &axes, known)?;
         notes.extend(more_notes);
         let common: Vec<Setting> = axes.iter().filter_map(Axis::common).cloned().collect();
@@ -165,21 +152,49 @@ impl Setup {
             .filter_map(Setting::tunable)
             .map(|(name, value)| (name.into(), value))
             .collect();
-        let (tunables, more_notes) = column_settings::tunables_for(&chosen, known, &common)?;
+        let (mut tunables, more_notes) = column_settings::tunables_for(&chosen, known, &common)?;
         notes.extend(more_notes);
-        for (one, mut tunables) in chosen.iter().zip(tunables) {
-            for (name, value) in was_set(&base.config, one) {
+        for (one, tunables) in chosen.iter().zip(&mut tunables) {
+            for (name, value) in was_set(&config, one) {
                 if !tunables.iter().any(|(other, _)| *other == name) {
                     tunables.push((name, value));
                 }
             }
-            let is_recorded = one.choice == columns[0].choice
-                && !is_changed
-                && tunables == columns[0].config.tunables;
-            if !is_recorded {
-                let mut runner = base.runner(one, &tunables, &mut notes)?;
-                runner.timetable = timetable.clone();
-                columns.push(runner);
+        }
+        let of_groups: Vec<&Setting> =
+            axes.iter().filter_map(Axis::common).filter(|it| it.group().is_some()).collect();
+        let mut base =
+            Base { config, workload: workload.clone(), groups: settings, without_quotas };
+        let all = axes.iter().flat_map(|axis| axis.values.iter().flatten());
+        all.filter_map(Setting::group).try_for_each(|(path, _)| base.check_group(path))?;
+        of_groups.into_iter().try_for_each(|setting| base.set_group(setting))?;
+        let tries: Vec<Option<&str>> = match replay.tries.is_empty() {
+            true => vec![None],
+            false => replay.tries.iter().map(|changes| Some(changes.trim())).collect(),
+        };
+        if chosen.len() * tries.len() > COLUMNS_MAX {
+            return Err(Error::Plan(format!(
+                "--try: {} sets of changes make {} columns; at most {COLUMNS_MAX} are allowed",
+                tries.len(),
+                chosen.len() * tries.len()
+            )));
+        }
+        for changes in tries {
+            let (changed, timetable) =
+                changed_work(replay, trace, workload, changes, &base.config)?;
+            base.workload = changed;
+            for (one, tunables) in chosen.iter().zip(&tunables) {
+                let is_recorded = one.choice == columns[0].choice
+                    && !is_changed
+                    && *tunables == columns[0].config.tunables;
+                if !is_recorded {
+                    let mut runner = base.runner(one, tunables, &mut notes)?;
+                    runner.timetable = timetable.clone();
+                    if let Some(changes) = changes {
+                        runner.name = format!("{}, {changes}", runner.name);
+                    }
+                    columns.push(runner);
+                }
             }
         }
         for runner in &columns {
@@ -193,17 +208,45 @@ impl Setup {
     }
 }
 
+/// Returns the workload with the changes of the alternatives, and what happens during their runs.
+/// `tried`: further changes of one column, separated by `;`.
+fn changed_work(
+    replay: &Replay,
+    trace: &Trace,
+    workload: &Workload,
+    tried: Option<&str>,
+    config: &RunConfig,
+) -> Result<(Workload, Timetable), Error> {
+    let (mut changed, mut timetable) = (workload.clone(), Timetable::default());
+    let own = tried.iter().flat_map(|changes| changes.split(';'));
+    for change in replay.changes.iter().map(String::as_str).chain(own).map(str::trim) {
+        match change.strip_prefix("group ") {
+            Some(setting) => {
+                let action = format!("0s group {}", setting.trim());
+                timetable.add(Timetable::parse_option(&action)?);
+            }
+            None => tasks::change(&mut changed, trace, change).map_err(Error::Plan)?,
+        }
+    }
+    tasks::pin(&mut changed, trace, config.cpus);
+    for at in &replay.at {
+        timetable.add(Timetable::parse_option(at)?);
+    }
+    timetable.rename(|name| keys(&changed, trace, name));
+    Ok((changed, timetable))
+}
+
 fn axes(replay: &Replay) -> Result<Vec<Axis>, Error> {
     let mut axes = vec![];
     for (name, values) in &replay.set {
         let axis = Axis::read(name, &values.to_string())
             .map_err(|what| Error::Plan(format!("--set: {what}")))?;
-        let of_tasks =
-            |one: &Option<Setting>| one.as_ref().is_some_and(|it| it.tunable().is_none());
-        if axis.values.iter().any(of_tasks) {
+        let is_other = |one: &Setting| one.tunable().is_none() && one.group().is_none();
+        if axis.values.iter().flatten().any(is_other) {
             return Err(Error::Plan(format!(
-                "--set {name}: for a recorded trace, only tunables of the scheduler can be set; \
-                 change nice values with --change 'nice TASKS +5', groups with --groups"
+                "--set {name}: for a recorded trace, only tunables of the scheduler and settings \
+                 of groups (quota:, burst:, shares:, weight:) can be set; change nice values with \
+                 --change 'nice TASKS +5', ticks with --hz"
             )));
         }
         axes.push(axis);
@@ -257,6 +300,35 @@ struct Base {
 }
 
 impl Base {
+    /// Checks that there is a group at `path`. A misspelt group would be created without tasks.
+    fn check_group(&self, path: &str) -> Result<(), Error> {
+        let all = self.workload.tasks.iter().filter_map(|it| it.set.taskgroup.as_deref());
+        let paths: BTreeSet<&str> = all.collect();
+        let is_in = |known: &&str| {
+            known.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if self.groups.names(path) || paths.iter().any(is_in) {
+            return Ok(());
+        }
+        let hint = match close_names(path, paths.iter().copied()).as_slice() {
+            [] if paths.is_empty() => "no recorded task is in a group: use --groups".into(),
+            [] => format!("there are {}", paths.into_iter().collect::<Vec<_>>().join(", ")),
+            close => format!("did you mean {}?", close.join(" or ")),
+        };
+        Err(Error::Plan(format!("--set: there is no group {path}; {hint}")))
+    }
+
+    /// Applies a setting of a group. Schedulers without quotas have only its weight.
+    fn set_group(&mut self, setting: &Setting) -> Result<(), Error> {
+        let Some((_, option)) = setting.group() else { return Ok(()) };
+        self.groups.add(group_settings::parse_option(&option)?);
+        let is_weight = matches!(setting, Setting::Shares { .. } | Setting::Weight { .. });
+        if let Some(without) = self.without_quotas.as_mut().filter(|_| is_weight) {
+            without.add(group_settings::parse_option(&option)?);
+        }
+        Ok(())
+    }
+
     /// Returns the column of `one`. Features that the scheduler lacks (groups, affinity) are
     /// removed from the workload, with a note.
     fn runner(
@@ -269,6 +341,9 @@ impl Base {
         let can = &choice.release.can;
         let mut workload = self.workload.clone();
         let mut groups = self.groups.clone();
+        for (_, option) in one.set.iter().filter_map(Setting::group) {
+            groups.add(group_settings::parse_option(&option)?);
+        }
         let mut lacks = vec![];
         if !can.groups && workload.tasks.iter().any(|it| it.set.taskgroup.is_some()) {
             workload.tasks.iter_mut().for_each(|it| it.set.taskgroup = None);

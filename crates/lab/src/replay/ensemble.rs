@@ -5,7 +5,7 @@ use super::behind::WaitTimes;
 use super::lead::Lead;
 use super::runner::Runner;
 use crate::error::Error;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, draw_phases};
 use crate::parallel;
 use crate::session::{Session, Shared};
 use crate::setup;
@@ -34,8 +34,9 @@ pub(super) struct Outcome {
     pub overtaking: Vec<Overtaking>,
     /// Waits by cause. Recorded if requested.
     pub behind: Vec<Behind>,
-    /// Groups that had a limit, with their statistics since the beginning of the trace.
-    pub limited: Vec<(String, GroupStats)>,
+    /// Groups with their statistics since the beginning of the trace; empty if the scheduler has no
+    /// limits.
+    pub groups: Vec<(String, GroupStats)>,
 }
 
 /// Waiting time of a task for one cause.
@@ -84,8 +85,9 @@ pub(super) fn run_all<O: Observer>(
     broken.map_or(Ok(all), Err)
 }
 
-/// Returns the run with this seed. Seed 0 leaves the workload unchanged.
-fn run<O: Observer>(
+/// Returns the run with this seed. Seed 0 leaves the workload unchanged, and draws no phases of
+/// quota periods.
+pub(super) fn run<O: Observer>(
     prepared: &Prepared,
     column: &Runner,
     seed: u64,
@@ -104,7 +106,10 @@ fn run<O: Observer>(
         lengths.push(ns);
         ns
     };
-    let experiment = column.led(trace, lead.ns, &lead.early, false, vary)?;
+    let mut experiment = column.led(trace, lead.ns, &lead.early, false, vary)?;
+    if seed > 0 {
+        draw_phases(&mut experiment.groups, seed, &column.choice);
+    }
     let until_ns = prepared.setup.limit_ns.saturating_add(lead.ns);
     let programs = &column.workload.tasks;
     let places: HashMap<&str, usize> =
@@ -135,7 +140,7 @@ fn run<O: Observer>(
         true
     })?;
     session.exhaust(until_ns)?;
-    let limited = limited(&session, &experiment, column, &groups_before);
+    let groups = groups_since(&session, &experiment, column, &groups_before);
     let end_ns = session.now_ns().saturating_sub(lead.ns);
     own.borrow_mut().1.on(end_ns, Event::Finished);
     let (watcher, (progress, behind)) = &*own.borrow();
@@ -193,11 +198,11 @@ fn run<O: Observer>(
             ns,
         })
     });
-    Ok(Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect(), limited })
+    Ok(Outcome { tasks, end_ns, waiting, left, overtaking, behind: behind.collect(), groups })
 }
 
-/// Returns the groups whose periods ended since `before`, with the statistics since then.
-fn limited(
+/// Returns all groups with their statistics since `before`.
+fn groups_since(
     session: &Session<'_>,
     experiment: &Experiment,
     column: &Runner,
@@ -210,11 +215,12 @@ fn limited(
             nr_periods: now.nr_periods - was.nr_periods,
             nr_throttled: now.nr_throttled - was.nr_throttled,
             throttled_ns: now.throttled_ns - was.throttled_ns,
+            usage_ns: now.usage_ns - was.usage_ns,
             ..now
         };
         (group.path.clone(), stats)
     });
-    since.filter(|(_, stats)| stats.nr_periods > 0).collect()
+    since.collect()
 }
 
 /// Times at which a run is interrupted, ns: the beginning of the trace, if a lead precedes it, and

@@ -141,8 +141,9 @@ fn unknown_sessions(prepared: &Prepared) -> Option<String> {
     let (replay, columns) = (&prepared.replay, &prepared.setup.columns);
     let is_possible = autogroup::is_in(columns[0].choice.release.kernel()) == Some(true)
         && columns[0].choice.release.can.groups;
-    let change =
-        replay.changes.iter().find(|it| it.starts_with("nice ") || it.starts_with("renice "));
+    let tried = replay.tries.iter().flat_map(|it| it.split(';'));
+    let mut all = replay.changes.iter().map(String::as_str).chain(tried).map(str::trim);
+    let change = all.find(|it| it.starts_with("nice ") || it.starts_with("renice "));
     let is_known = replay.side.is_some() || prepared.has_groups;
     let change = change.filter(|_| is_possible && !is_known)?;
     Some(format!(

@@ -16,6 +16,7 @@ pub mod beside;
 mod columns;
 mod ensemble;
 mod lead;
+mod limited;
 mod messages;
 mod observed;
 mod page;
@@ -25,6 +26,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use limited::{GroupRun, Limited};
 pub use page::ReplayPage;
 pub use report::{
     BehindRow, Cell, Column, Figures, GroupRow, Message, Percentiles, ReplayReport, SleepCounts,
@@ -86,6 +88,8 @@ pub struct Replay {
     pub changes: Vec<String>,
     /// Tasks that read their own CPU clocks as they compute, as recorded, and how often: `per 20us`.
     pub clock_reads: Vec<String>,
+    /// Sets of further changes, each of which makes a column: `nice make +10; group /b cpu.max=max`.
+    pub tries: Vec<String>,
     /// Groups of the tasks during the recording, and settings of these groups.
     pub groups: Option<Source>,
     /// Notes that were recorded next to the trace (`schedlab record`).
@@ -120,6 +124,7 @@ impl Default for Replay {
             machine: MachineSpec::default(),
             changes: vec![],
             clock_reads: vec![],
+            tries: vec![],
             groups: None,
             side: None,
             only: None,
@@ -198,9 +203,19 @@ impl Replay {
         }
         let has_groups = self.groups.is_some() || !settings.all.is_empty();
         let setup = Setup::new(self, &trace, &workload, &settings, side.as_ref())?;
-        let notes = settings.notes;
+        let (notes, group_settings) = (settings.notes, settings.all);
         let replay = self.clone();
-        Ok(Prepared { trace, counts, workload, selected, setup, has_groups, notes, replay })
+        Ok(Prepared {
+            trace,
+            counts,
+            workload,
+            selected,
+            setup,
+            has_groups,
+            group_settings,
+            notes,
+            replay,
+        })
     }
 }
 
@@ -230,6 +245,8 @@ pub struct Prepared {
     setup: Setup,
     /// Whether the groups of the tasks are known.
     has_groups: bool,
+    /// Settings of the groups, as lines.
+    group_settings: String,
     /// Notes about the side file: the letter of their kind, and the text.
     notes: Vec<(char, String)>,
 }
@@ -252,6 +269,11 @@ impl Prepared {
             workload.anonymize();
         }
         workload.model(&self.replay.name, |ns| ns)
+    }
+
+    /// Returns the settings of the recorded groups as a file of groups; may be empty.
+    pub fn group_settings(&self) -> &str {
+        &self.group_settings
     }
 
     /// Runs all columns on `threads` threads.

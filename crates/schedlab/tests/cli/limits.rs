@@ -9,6 +9,14 @@ fn limits<'a>(options: &[&'a str]) -> Vec<&'a str> {
     [&["limits", SERVER, "--group", "/box", "--repeat", "3"], options].concat()
 }
 
+/// A recorded server and its client, in the group /redis.
+const REDIS: &str = "examples/traces/redis.xz";
+
+fn recorded<'a>(options: &[&'a str]) -> Vec<&'a str> {
+    let usual = ["limits", REDIS, "--group", "/redis", "--repeat", "2", "--quota", "0.3cpu,2cpu"];
+    [&usual, options].concat()
+}
+
 fn json(options: &[&str]) -> Value {
     let text = schedlab(&limits(&[options, &["--format", "json"]].concat())).good();
     serde_json::from_str(&text).expect("valid JSON")
@@ -57,8 +65,9 @@ fn the_figures_are_there_for_programs() {
     let csv = schedlab(&limits(&["--quota", "50ms", "--format", "csv"])).stdout;
     let rows: Vec<&str> = csv.lines().collect();
     assert_eq!(rows.len(), 3, "{csv}");
-    assert!(rows[0].starts_with("cpus,period_us,burst_us,quota_us,limit_cpus,holds,keeps_up,p50,"));
-    assert!(rows[2].starts_with("2,100000,0,50000,0.5,"), "{csv}");
+    let head = "cpus,threads,period_us,burst_us,quota_us,limit_cpus,holds,keeps_up,p50,";
+    assert!(rows[0].starts_with(head), "{csv}");
+    assert!(rows[2].starts_with("2,,100000,0,50000,0.5,"), "{csv}");
 }
 
 #[test]
@@ -96,8 +105,130 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
         (limits(&["--period", "2s"]), &["1ms to 1s"]),
         (limits(&["-s", "o_1"]), &["o_1"]),
         (limits(&["-s", "cfs@2.6.32"]), &["limit"]),
-        (vec!["limits", &trace, "--group", "/box"], &["recording", "schedlab replay", "cpu.max"]),
+        (vec!["limits", &trace, "--group", "/box"], &["no sched_waking"]),
+        (limits(&["--change", "move hog /box"]), &["--change is for recordings"]),
+        (limits(&["--times", "round-trip"]), &["--times round-trip is for recordings"]),
+        (limits(&["--threads", "clients=2"]), &["no task of /box is named clients", "worker"]),
+        (limits(&["--threads", "0"]), &["no list of numbers of threads", "1..32"]),
+        (limits(&["--container", "web"]), &["--resources"]),
+        (vec!["limits", REDIS, "--group", "/"], &["the root group has no limit", "/redis"]),
+        (vec!["limits", REDIS, "--group", "/x", "--side", "none"], &["no group /x", "/redis"]),
+        (recorded(&["--threads", "2"]), &["--threads: a recording has the threads"]),
+        (recorded(&["--only", "rediss"]), &["--only rediss", "redis-server"]),
+        (recorded(&["-s", "bfs"]), &["bfs"]),
+        (recorded(&["--groups", "none"]), &["no task is in a group", "--groups"]),
     ] {
         schedlab(&arguments).error(parts);
     }
+}
+
+#[test]
+fn a_recording_is_replayed_under_limits_with_its_trust() {
+    let outcome = schedlab(&recorded(&["--aim", "end < 1s"]));
+    assert!(
+        outcome.stderr.contains("groups from examples/traces/redis.groups"),
+        "{}",
+        outcome.stderr
+    );
+    let text = outcome.stdout;
+    for part in [
+        "examples/traces/redis.xz: limits of /redis under eevdf@6.18, 2 runs each",
+        "trust: ",
+        "misses ends by",
+        "  none ",
+        "  recorded ",
+        "end (least to most)",
+        "in all 2 runs: 2.00 CPU",
+    ] {
+        assert!(text.contains(part), "no \"{part}\" in:\n{text}");
+    }
+    let text = schedlab(&recorded(&["--format", "json", "--only", "redis-server"])).good();
+    let found: Value = serde_json::from_str(&text).expect("valid JSON");
+    let recording = &found["recording"];
+    assert!(["close", "fair", "poor"].contains(&recording["grade"].as_str().expect("a grade")));
+    assert_eq!(recording["tasks"], serde_json::json!(["redis-server"]));
+    let line = &found["lines"][0];
+    let end = |cell: &Value| cell["figures"]["end"]["median"].as_f64().expect("an end");
+    let (tight, loose) = (&line["limits"][0], &line["limits"][1]);
+    assert!(end(tight) > 1.5 * end(loose), "{tight}");
+    assert!(tight["nr_throttled"].as_u64() > Some(10), "{tight}");
+    assert_eq!((&tight["keeps_up"], &loose["nr_throttled"]), (&false.into(), &0.into()));
+    // The phases of the periods and the lengths of the work are drawn by the seed.
+    let figures = &tight["figures"]["end"];
+    assert_ne!(figures["min"], figures["max"], "{figures}");
+    let recorded_end = recording["figures"]["end"].as_f64().expect("an end");
+    assert!((end(&line["unlimited"]) / recorded_end - 1.0).abs() < 0.3, "{line}");
+}
+
+#[test]
+fn tasks_of_a_recording_can_be_put_into_a_group() {
+    let options = [
+        &["limits", "examples/traces/desk.xz", "--group", "/box", "--repeat", "2"][..],
+        &["--change", "move hog /box", "--quota", "50ms", "--format", "json"],
+    ];
+    let text = schedlab(&options.concat()).good();
+    let found: Value = serde_json::from_str(&text).expect("valid JSON");
+    assert_eq!(found["recording"]["tasks"], serde_json::json!(["hog"]));
+    assert!(found["lines"][0]["limits"][0]["nr_throttled"].as_u64() > Some(5), "{found}");
+}
+
+#[test]
+fn the_present_limit_is_read_from_a_deployment_or_a_compose_file() {
+    let scratch = Scratch::new("limits-resources");
+    let deployment = scratch.file(
+        "deploy.yaml",
+        "kind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n      - name: web\n        \
+         resources:\n          limits: {cpu: 550m}\n",
+    );
+    let compose = scratch.file("compose.yaml", "services:\n  a: {cpus: 0.5}\n  b: {image: x}\n");
+    let present = |options: &[&str]| json(&[&["--quota", "1cpu"], options].concat());
+    let found = present(&["--resources", &deployment]);
+    let limit = &found["lines"][0]["present"];
+    assert_eq!(limit["limit"]["quota_us"], 55_000, "{found}");
+    assert_eq!(found["present_from"], format!("{deployment}:8"));
+    assert!(limit["figures"]["throttled"]["median"].as_f64() > Some(0.5), "{limit}");
+    let found = present(&["--resources", &compose, "--container", "a"]);
+    assert_eq!(found["lines"][0]["present"]["limit"]["quota_us"], 50_000);
+    let text = schedlab(&limits(&["--quota", "1cpu", "--resources", &deployment])).good();
+    assert!(text.lines().any(|line| line.starts_with("= 0.55 CPU")), "{text}");
+    let without = ["--quota", "1cpu", "--resources", &compose, "--container", "b"];
+    let outcome = schedlab(&limits(&without));
+    assert!(outcome.stderr.contains("compose.yaml:3: b has no CPU limit"), "{}", outcome.stderr);
+    let wrong = scratch.file("wrong.yaml", "services:\n  a:\n    cpus: much\n");
+    schedlab(&limits(&["--resources", &wrong]))
+        .error(&["wrong.yaml:3: container a: cpus is \"much\""]);
+    schedlab(&limits(&["--resources", &compose])).error(&["a (line 2)", "--container"]);
+}
+
+#[test]
+fn numbers_of_threads_are_rows() {
+    let found = json(&["--quota", "60ms", "--threads", "1..4"]);
+    let lines = found["lines"].as_array().expect("lines");
+    let threads: Vec<&Value> = lines.iter().map(|line| &line["threads"]).collect();
+    assert_eq!(threads, [&Value::from(1), &2.into(), &4.into()]);
+    assert_eq!(found["threads_of"], "worker");
+    let text = schedlab(&limits(&["--quota", "60ms", "--threads", "worker=1,2"])).good();
+    let rows: Vec<&str> = text.lines().filter(|line| line.contains("60.0 ms")).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(text.contains("threads") && text.contains("With 2 threads: "), "{text}");
+}
+
+#[test]
+fn the_page_has_the_curves_the_table_and_the_answer() {
+    let scratch = Scratch::new("limits-page");
+    let page = format!("{}/limits.html", scratch.path());
+    schedlab(&limits(&["--quota", "60ms,70ms,90ms", "--report", &page])).good();
+    let html = std::fs::read_to_string(&page).expect("the page exists");
+    for part in [
+        "p99 by limit",
+        "throttled periods by limit",
+        "<svg",
+        "0.60 CPU",
+        "Without a limit /box uses",
+        "resources.limits.cpu",
+    ] {
+        assert!(html.contains(part), "no \"{part}\"");
+    }
+    let other = scratch.file("other.html", "mine");
+    schedlab(&limits(&["--report", &other])).error(&["--report", "other.html"]);
 }

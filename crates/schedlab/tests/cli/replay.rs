@@ -61,6 +61,9 @@ fn mistakes_are_told() {
         (&[DESK, "--only", "hogg"], "did you mean hog?"),
         (&[DESK, "--set", "nice:hog=5"], "--change"),
         (&[DESK, "--change", "renice hog 50"], "from -20 to 19"),
+        (&[DESK, "--try", "nice hog +5; renice hog 50"], "from -20 to 19"),
+        (&[DESK, "--set", "quota:/dask=50ms"], "did you mean /desk?"),
+        (&[DESK, "--set", "quota:/desk=50ms/2s"], "1ms to 1s"),
     ] {
         let output = replay(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");
@@ -286,4 +289,52 @@ fn every_recording_is_told_of() {
         count += 1;
     }
     assert!(count >= 8, "{count}");
+}
+
+#[test]
+fn limits_and_sets_of_changes_are_columns() {
+    let arguments =
+        [DESK, "--set", "quota:/desk=20ms/100ms,80ms/100ms", "--seeds", "2", "--format", "json"];
+    let output = replay(&arguments);
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("valid JSON");
+    let columns = answer["columns"].as_array().expect("columns");
+    let names: Vec<&str> = columns.iter().filter_map(|it| it["name"].as_str()).collect();
+    assert_eq!(
+        names[2..],
+        ["eevdf@6.18[quota:/desk=20ms/100ms]", "eevdf@6.18[quota:/desk=80ms/100ms]"]
+    );
+    let throttled = |column: usize| columns[column]["all"]["throttled"]["median"].as_f64();
+    assert!(throttled(2) > throttled(3) && throttled(3) > Some(0.0), "{names:?}");
+    assert_eq!(columns[1]["all"]["throttled"], serde_json::Value::Null);
+    let common = replay(&[DESK, "--set", "quota:/desk=20ms", "--seeds", "2"]);
+    assert!(text(&common).contains("from the third column on: quota:/desk=20ms"), "{common:?}");
+
+    let arguments = [DESK, "--try", "nice hog +10", "--try", "nice hog +5; chrt video idle"];
+    let output = replay(&[&arguments[..], &["--seeds", "2", "--format", "json"]].concat());
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("valid JSON");
+    let columns = answer["columns"].as_array().expect("columns");
+    assert_eq!(columns.len(), 4);
+    assert_eq!(columns[2]["name"], "eevdf@6.18, nice hog +10");
+    assert_eq!(columns[3]["name"], "eevdf@6.18, nice hog +5; chrt video idle");
+}
+
+#[test]
+fn the_groups_are_written_next_to_the_work() {
+    let here = directory("groups");
+    let work = here.join("work.json").display().to_string();
+    let output = replay(&[DESK, "--write", &work]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let groups = std::fs::read_to_string(here.join("work.groups")).expect("the file exists");
+    assert!(groups.contains("/desk") && groups.contains("cpu.shares=262144"), "{groups}");
+    let file = here.join("work.groups").display().to_string();
+    let run = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(["run", &work, "--groups", &file, "--duration", "1"])
+        .output()
+        .expect("the program starts");
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    // A file that is not its own stays.
+    std::fs::write(&file, "/mine cpu.weight=50\n").expect("the file can be written");
+    let refused = replay(&[DESK, "--write", &work]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    std::fs::remove_dir_all(&here).expect("the directory can be removed");
 }

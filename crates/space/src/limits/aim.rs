@@ -21,8 +21,8 @@ impl Aim {
     /// # Errors
     /// It is malformed.
     pub fn parse(text: &str) -> Result<Aim, String> {
-        let forms = "write p50, p90, p95, p99, max or mean < TIME (p99 < 50ms), throttled < N%, \
-                     or throughput > N/s";
+        let forms = "write p50, p90, p95, p99, max, mean or end < TIME (p99 < 50ms), \
+                     throttled < N%, or throughput > N/s";
         let wrong = |what: String| format!("\"{text}\": {what}; {forms}");
         let (at, sign) = text
             .char_indices()

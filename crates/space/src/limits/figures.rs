@@ -1,6 +1,7 @@
 //! Figures of a run under a limit: [`Figures`], and their bands over several runs.
 
 use schedlab_core::GroupStats;
+use schedlab_lab::replay::GroupRun;
 use schedlab_measure::histogram::{median_of_sorted, percentile_of_sorted};
 use schedlab_workload::Request;
 
@@ -28,11 +29,23 @@ pub enum Figure {
     Throughput,
     /// CPU time of the group in proportion to the run's length.
     Cpus,
+    /// Length of the run, ns.
+    End,
+}
+
+/// Times of a recording's tasks that are taken as response times.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Times {
+    /// From the arrival of a request, which ends a sleep, to the next sleep of the task.
+    #[default]
+    Responses,
+    /// From the wakeup of another task to the wakeup that it caused in turn.
+    RoundTrips,
 }
 
 impl Figure {
     /// All figures.
-    pub const ALL: [Figure; 10] = [
+    pub const ALL: [Figure; 11] = [
         Figure::P50,
         Figure::P90,
         Figure::P95,
@@ -43,6 +56,7 @@ impl Figure {
         Figure::ThrottledTime,
         Figure::Throughput,
         Figure::Cpus,
+        Figure::End,
     ];
 
     /// Returns its name in aims and documents.
@@ -58,6 +72,7 @@ impl Figure {
             Figure::ThrottledTime => "throttled_time",
             Figure::Throughput => "throughput",
             Figure::Cpus => "cpus",
+            Figure::End => "end",
         }
     }
 
@@ -71,7 +86,7 @@ impl Figure {
 /// Figures of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Figures {
-    /// Length of the run, ns.
+    /// Length of the run, ns. In a recording: the end of the last task that counts.
     pub length_ns: u64,
     /// The group's own counts.
     pub stats: GroupStats,
@@ -81,6 +96,8 @@ pub struct Figures {
     pub unfinished: u64,
     /// Number of requests that were done and whose response times are not known.
     pub left_out: u64,
+    /// Whether a run of a recording was stopped before all tasks that count had ended.
+    pub is_stopped: bool,
     /// Response times, ns, ascending.
     responses: Vec<u64>,
 }
@@ -105,7 +122,25 @@ impl Figures {
         responses.extend(late);
         responses.sort_unstable();
         let (done, unfinished) = (done.len() as u64 + left_out, unfinished.len() as u64);
-        Figures { length_ns, stats, done, unfinished, left_out, responses }
+        Figures { length_ns, stats, done, unfinished, left_out, is_stopped: false, responses }
+    }
+
+    /// Returns the figures of a run of a recording, or of the recording itself.
+    pub fn of_recording(run: GroupRun, times: Times) -> Figures {
+        let mut responses = match times {
+            Times::Responses => run.requests.served,
+            Times::RoundTrips => run.requests.round_trips,
+        };
+        responses.sort_unstable();
+        Figures {
+            length_ns: run.end_ns,
+            stats: run.stats,
+            done: responses.len() as u64,
+            unfinished: 0,
+            left_out: 0,
+            is_stopped: run.is_stopped,
+            responses,
+        }
     }
 
     /// Returns a figure. `None`: the run does not have it.
@@ -132,6 +167,7 @@ impl Figures {
                 of_length(self.done).filter(|_| has_any).map(|per_ns| per_ns * 1e9)
             }
             Figure::Cpus => of_length(usage_ns),
+            Figure::End => Some(self.length_ns as f64),
         }
     }
 

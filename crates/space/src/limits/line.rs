@@ -10,6 +10,9 @@ pub const KNEE: f64 = 1.1;
 /// Smallest throughput, in proportion to that without a limit, of a group that keeps up.
 pub const KEEPS_UP: f64 = 0.98;
 
+/// Maximum number of periods by which recorded work that keeps up ends later.
+const PERIODS_LATE: f64 = 3.0;
+
 /// A limit, and its runs.
 #[derive(Clone, Debug)]
 pub struct Cell {
@@ -45,12 +48,18 @@ impl Cell {
 pub struct Line {
     /// Number of CPUs.
     pub cpus: u32,
+    /// Whether the work was recorded: it ends when all of it is done.
+    pub is_recorded: bool,
+    /// Number of threads of the task whose number varies. `None`: it does not.
+    pub threads: Option<u32>,
     /// Period, us.
     pub period_us: u64,
     /// Burst, us.
     pub burst_us: u64,
     /// Runs without a limit.
     pub unlimited: Cell,
+    /// Runs under the present limit, if there is one.
+    pub present: Option<Cell>,
     /// Limits, the least first.
     pub cells: Vec<Cell>,
     /// Place in `cells` of the least limit that holds the aims, or of the knee.
@@ -90,9 +99,18 @@ impl Line {
         (holding > 0).then(|| self.cells.len() - holding)
     }
 
-    /// Whether `cell` does as many requests as the group does without a limit.
+    /// Whether `cell` does as many requests as the group does without a limit. Recorded work may
+    /// end a few periods later, as its last requests may be throttled.
     pub fn keeps_up(&self, cell: &Cell) -> bool {
-        let rate = |cell: &Cell| cell.median(Figure::Throughput);
-        rate(cell).zip(rate(&self.unlimited)).is_none_or(|(rate, of)| rate >= KEEPS_UP * of)
+        let (figure, unlimited) = match self.is_recorded {
+            true => (Figure::End, &self.unlimited),
+            false => (Figure::Throughput, &self.unlimited),
+        };
+        let both = cell.median(figure).zip(unlimited.median(figure));
+        let late_ns = PERIODS_LATE * cell.limit.period_us as f64 * 1e3;
+        both.is_none_or(|(value, of)| match self.is_recorded {
+            true => value <= of / KEEPS_UP || value - of <= late_ns,
+            false => value >= KEEPS_UP * of,
+        })
     }
 }

@@ -9,14 +9,22 @@ const STEADY: &str = r#"{"global": {"duration": 4}, "tasks": {"a": {"taskgroup":
 
 fn spec(text: &str, aims: &[&str]) -> LimitsSpec {
     let source = Source { file: "w.json".into(), text: text.into() };
-    let plan = Plan { repeat: 3, ..Plan::new(Load::Workload(source), vec!["eevdf".into()]) };
+    let plan = Plan {
+        seed: Some(1),
+        repeat: 3,
+        ..Plan::new(Load::Workload(source), vec!["eevdf".into()])
+    };
     LimitsSpec {
-        plan,
+        work: Work::Workload(Box::new(plan)),
         group: "/box".into(),
         quotas: vec![],
         periods_us: vec![100_000],
         bursts_us: vec![0],
         cpus: vec![],
+        threads: None,
+        present: None,
+        repeat: 3,
+        first_seed: 1,
         aims: aims.iter().map(|text| Aim::parse(text).expect("good")).collect(),
     }
 }
@@ -92,6 +100,10 @@ fn what_cannot_run_is_refused() {
         "--group: there is no group /bx; did you mean /box?"
     );
     assert!(error(|spec| spec.group = "/".into()).contains("the root group has no limit"));
-    let no_quotas = error(|spec| spec.plan.schedulers = vec!["cfs@2.6.32".into()]);
+    let no_quotas = error(|spec| {
+        if let Work::Workload(plan) = &mut spec.work {
+            plan.schedulers = vec!["cfs@2.6.32".into()];
+        }
+    });
     assert!(no_quotas.contains("limit"), "{no_quotas}");
 }

@@ -1,6 +1,8 @@
 //! Results of `schedlab limits` for programs.
 
-use schedlab_space::limits::{Cell, Criterion, Figure, Figures, Limit, Limits, Line, words};
+use schedlab_space::limits::{
+    Cell, Criterion, Figure, Figures, Limit, Limits, Line, RecordedFigures, Times, words,
+};
 use serde_json::{Map, Value, json};
 
 /// Returns all figures as JSON.
@@ -18,6 +20,9 @@ pub fn json(name: &str, limits: &Limits) -> Value {
         "repeat": limits.repeat,
         "criterion": criterion,
         "aims": aims,
+        "threads_of": limits.threads_of,
+        "present_from": limits.present_from,
+        "recording": limits.recording.as_ref().map(recording),
         "best": limits.best().map(|(line, cell)| json!({
             "cpus": line.cpus,
             "limit": limit(&cell.limit),
@@ -26,6 +31,30 @@ pub fn json(name: &str, limits: &Limits) -> Value {
             })).collect::<Vec<_>>(),
         })),
         "lines": limits.lines.iter().map(|it| line(limits, it)).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns how far a recording can be trusted, and its figures.
+fn recording(recording: &RecordedFigures) -> Value {
+    let RecordedFigures { report, times, figures, names, poor } = recording;
+    let all: Map<String, Value> = Figure::ALL
+        .iter()
+        .map(|&figure| (figure.name().to_string(), json!(figures.get(figure))))
+        .collect();
+    json!({
+        "grade": report.grade,
+        "e_end": report.e_end,
+        "e_wait": report.e_wait,
+        "expected_end": report.expected_end,
+        "expected_wait": report.expected_wait,
+        "tasks": names,
+        "poor": poor,
+        "times": match times {
+            Times::Responses => "response",
+            Times::RoundTrips => "round-trip",
+        },
+        "figures": all,
+        "requests": figures.done,
     })
 }
 
@@ -41,9 +70,11 @@ fn limit(limit: &Limit) -> Value {
 fn line(limits: &Limits, line: &Line) -> Value {
     json!({
         "cpus": line.cpus,
+        "threads": line.threads,
         "period_us": line.period_us,
         "burst_us": line.burst_us,
         "unlimited": cell(limits, line, &line.unlimited),
+        "present": line.present.as_ref().map(|it| cell(limits, line, it)),
         "least": line.least,
         "limits": line.cells.iter().map(|it| cell(limits, line, it)).collect::<Vec<_>>(),
     })
@@ -75,7 +106,7 @@ fn cell(limits: &Limits, line: &Line, cell: &Cell) -> Value {
 /// Returns a row for each limit as CSV. Times of response are in ns.
 pub fn csv(limits: &Limits) -> String {
     let mut heads: Vec<String> =
-        ["cpus", "period_us", "burst_us", "quota_us", "limit_cpus", "holds", "keeps_up"]
+        ["cpus", "threads", "period_us", "burst_us", "quota_us", "limit_cpus", "holds", "keeps_up"]
             .map(String::from)
             .into();
     for figure in Figure::ALL {
@@ -84,12 +115,17 @@ pub fn csv(limits: &Limits) -> String {
     let mut text = heads.join(",") + "\n";
     let optional = |value: Option<String>| value.unwrap_or_default();
     for line in &limits.lines {
-        for cell in std::iter::once(&line.unlimited).chain(&line.cells) {
+        for cell in std::iter::once(&line.unlimited).chain(&line.present).chain(&line.cells) {
             let quota_us = cell.limit.quota_us;
+            let (period_us, burst_us) = match quota_us {
+                Some(_) => (cell.limit.period_us, cell.limit.burst_us),
+                None => (line.period_us, line.burst_us),
+            };
             let mut row = vec![
                 line.cpus.to_string(),
-                line.period_us.to_string(),
-                line.burst_us.to_string(),
+                optional(line.threads.map(|threads| threads.to_string())),
+                period_us.to_string(),
+                burst_us.to_string(),
                 optional(quota_us.map(|us| us.to_string())),
                 optional(quota_us.map(|_| cell.limit.cpus().to_string())),
                 limits.criterion.holds(cell, &line.unlimited).to_string(),
