@@ -5,6 +5,7 @@ use crate::page::PageArgs;
 use crate::scx::ScxOptions;
 use clap::{Args, ValueEnum};
 use schedlab_lab::plan::SetValues;
+use schedlab_replay::Arrivals;
 use std::path::PathBuf;
 
 /// Replay a recorded trace: what would the same work have done under another scheduler?
@@ -152,6 +153,15 @@ pub enum ArrivalsOption {
     Open,
     /// Interrupts wake tasks after the recorded duration of the sleep.
     Closed,
+}
+
+impl From<ArrivalsOption> for Arrivals {
+    fn from(option: ArrivalsOption) -> Arrivals {
+        match option {
+            ArrivalsOption::Open => Arrivals::Open,
+            ArrivalsOption::Closed => Arrivals::Closed,
+        }
+    }
 }
 
 /// Output format.

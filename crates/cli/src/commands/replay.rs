@@ -3,20 +3,20 @@
 use crate::files;
 use crate::page;
 use crate::plans::find_machine;
-use crate::replay_args::{ArrivalsOption, BeginOption, ReplayArgs, ReplayFormat, TokensOption};
+use crate::replay_args::{BeginOption, ReplayArgs, ReplayFormat, TokensOption};
 use crate::terminal::{Output, complain};
 use crate::{Failure, Status};
 use schedlab_lab::parallel;
-use schedlab_lab::plan::MachineSpec;
+use schedlab_lab::plan::{MachineSpec, Source};
 use schedlab_lab::recorded;
 use schedlab_lab::replay::{Begin, Column, Replay, ReplayReport, Shown, Table, beside, duration};
-use schedlab_replay::{Arrivals, Tokens, Trace, TraceBuilder};
+use schedlab_replay::{Tokens, Trace, TraceBuilder};
 use schedlab_trace::read;
 use schedlab_workload::rt_app;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Maximum number of groups shown. The JSON form has all.
 const GROUPS_MAX: usize = 12;
@@ -41,8 +41,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
     }
     let name = args.file.display().to_string();
     let wrong = |error: read::ReadError| format!("{name}: {error}");
-    let recording = read::Trace::open(&args.file).map_err(wrong)?;
-    let trace = books_of(&recording).map_err(wrong)?;
+    let (recording, trace) = open(&args.file)?;
     let replay = Replay {
         recorded: args.recorded.clone(),
         hz: args.hz,
@@ -56,8 +55,8 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
             ..MachineSpec::default()
         },
         changes: args.change.clone(),
-        groups: groups_file(args).as_deref().map(files::read).transpose()?,
-        side: side_file(args).as_deref().map(files::read).transpose()?,
+        groups: groups_file(&args.groups, &args.file)?,
+        side: side_file(&args.side, &args.file)?,
         only: args.only.clone(),
         without: args.without.clone(),
         tokens: match args.tokens {
@@ -65,10 +64,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
             TokensOption::Strict => Tokens::Strict,
             TokensOption::Counted => Tokens::Counted,
         },
-        arrivals: match args.arrivals {
-            ArrivalsOption::Open => Arrivals::Open,
-            ArrivalsOption::Closed => Arrivals::Closed,
-        },
+        arrivals: args.arrivals.into(),
         begin: match args.begin {
             BeginOption::Fresh => Begin::Fresh,
             BeginOption::Running => Begin::Running,
@@ -102,11 +98,22 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
     Ok(if answer.hangs { Status::Bad } else { Status::Good })
 }
 
-/// Returns the file of the tasks' groups: the one that was named, or one found next to the trace,
+/// Reads a trace: the records themselves, and those about its tasks.
+pub(super) fn open(file: &Path) -> Result<(read::Trace, Trace), Failure> {
+    let wrong = |error: read::ReadError| format!("{}: {error}", file.display());
+    let recording = read::Trace::open(file).map_err(wrong)?;
+    let trace = books_of(&recording).map_err(wrong)?;
+    Ok((recording, trace))
+}
+
+/// Reads the file of the tasks' groups: the one that was named, or one found next to the trace,
 /// which is then noted.
-fn groups_file(args: &ReplayArgs) -> Option<PathBuf> {
-    named_or(&args.groups, || {
-        let found = beside::groups(&args.file)?;
+pub(super) fn groups_file(
+    named: &Option<PathBuf>,
+    trace: &Path,
+) -> Result<Option<Source>, Failure> {
+    named_or(named, || {
+        let found = beside::groups(trace)?;
         complain(&format!(
             "note: groups from {}, which is next to the trace (--groups none ignores it)",
             found.display()
@@ -115,10 +122,10 @@ fn groups_file(args: &ReplayArgs) -> Option<PathBuf> {
     })
 }
 
-/// Returns the file that `schedlab record` wrote next to the trace, or the one that was named.
-fn side_file(args: &ReplayArgs) -> Option<PathBuf> {
-    named_or(&args.side, || {
-        let found = beside::side(&args.file)?;
+/// Reads the file that `schedlab record` wrote next to the trace, or the one that was named.
+pub(super) fn side_file(named: &Option<PathBuf>, trace: &Path) -> Result<Option<Source>, Failure> {
+    named_or(named, || {
+        let found = beside::side(trace)?;
         complain(&format!(
             "note: the kernel, policies, affinity, groups, topology and tunables from {}, which \
              is next to the trace (--side none ignores it)",
@@ -128,12 +135,16 @@ fn side_file(args: &ReplayArgs) -> Option<PathBuf> {
     })
 }
 
-/// Returns the file that was named, `None` if that is `none`, or the file that is found.
-fn named_or(named: &Option<PathBuf>, find: impl FnOnce() -> Option<PathBuf>) -> Option<PathBuf> {
-    match named {
+/// Reads the file that was named, none if that is `none`, or the file that is found.
+fn named_or(
+    named: &Option<PathBuf>,
+    find: impl FnOnce() -> Option<PathBuf>,
+) -> Result<Option<Source>, Failure> {
+    let found = match named {
         Some(named) => (named.as_os_str() != "none").then(|| named.clone()),
         None => find(),
-    }
+    };
+    Ok(found.as_deref().map(files::read).transpose()?)
 }
 
 /// Returns the records of a trace about its tasks.

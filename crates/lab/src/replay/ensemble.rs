@@ -73,7 +73,7 @@ pub(super) fn run_all<O: Observer>(
 }
 
 /// Returns the run with this seed. Seed 0 leaves the workload unchanged.
-fn run<O: Observer>(
+pub(super) fn run<O: Observer>(
     prepared: &Prepared,
     column: &Runner,
     seed: u64,
