@@ -25,7 +25,7 @@ Examples:
   schedlab replay trace.txt --write work.json      the work as a file for `schedlab run`
 
 --change: nice TASKS +5, renice TASKS 5, chrt TASKS fifo 10, taskset TASKS 0-1, move TASKS /GROUP,
-slice TASKS 3ms. TASKS is a name, a pattern, a number, or `descendants of NAME`. The change applies
+slice TASKS 3ms, autogroup off. TASKS is a name, a pattern, a number, or `descendants of NAME`. The change applies
 from the start of each task, including tasks that are forked later.
 
 --groups: a line is a group with its settings (`/build cpu.weight=200`), or tasks and their

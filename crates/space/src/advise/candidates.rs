@@ -4,6 +4,7 @@ use super::change::{Change, GroupFacts, Tasks, autogroup_off, release, tunable};
 use super::work::{Work, is_within};
 use crate::limits::Limit;
 use schedlab_core::Policy;
+use schedlab_replay::Step;
 use schedlab_replay::trace::Origin;
 
 /// Kinds of changes.
@@ -86,12 +87,14 @@ pub(super) fn candidates(
     }
     let has = |policy: Policy| scheduler.release.policies.contains(&policy);
     // Slices of tasks came with 6.12.
-    let has_slices =
-        scheduler.entry.name == "eevdf" && is_from(&scheduler.release.version, (6, 12));
+    let has_slices = scheduler.entry.name == "eevdf" && is_from(scheduler.release.version, (6, 12));
     for tasks in tasks(work, in_aim) {
         if is_wanted(Kind::Nice) {
             let nice = |nice| tasks.renice(nice);
-            add(vec![nice(-10), nice(10)], vec![nice(-20), nice(-5), nice(5), nice(19)]);
+            add(
+                vec![nice(-10), nice(10)],
+                vec![nice(-20), nice(-5), nice(-2), nice(2), nice(5), nice(19)],
+            );
         }
         if is_wanted(Kind::Policy) {
             let policy = |kind, name| if has(kind) { tasks.policy(name) } else { None };
@@ -111,7 +114,10 @@ pub(super) fn candidates(
         if group.is_session() {
             if is_wanted(Kind::Nice) {
                 let nice = |nice| group.session_nice(nice);
-                add(vec![nice(-10), nice(10)], vec![nice(-20), nice(-5), nice(5), nice(19)]);
+                add(
+                    vec![nice(-10), nice(10)],
+                    vec![nice(-20), nice(-5), nice(-2), nice(2), nice(5), nice(19)],
+                );
             }
             continue;
         }
@@ -186,9 +192,15 @@ pub(super) fn facts(work: &Work, name: &str) -> Option<Tasks> {
     let mut found: Option<Tasks> = None;
     for program in programs {
         let task = &trace.tasks[program.task as usize];
+        // A task may have been reniced after its start.
+        let prio = program.steps.iter().rev().find_map(|step| match step {
+            Step::Prio(prio) => Some(*prio),
+            _ => None,
+        });
+        let nice = prio.unwrap_or(program.prio) - 120;
         let own = Tasks {
             name: name.into(),
-            nice: Some(program.set.priority.unwrap_or(program.prio - 120)),
+            nice: Some(program.set.priority.unwrap_or(nice)),
             policy: match program.set.policy {
                 Some(Policy::Batch) => "batch",
                 Some(Policy::Idle) => "idle",

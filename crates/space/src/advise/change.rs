@@ -91,7 +91,7 @@ impl Tasks {
     fn or_start(&self, mut change: Change, how: &str) -> Change {
         if self.is_brief {
             change.notes.push(format!(
-                "tasks of this name begin and end during the recording: start what forks them \
+                "tasks of this name begin and end during the recording; new ones must be started \
                  with `{how}`"
             ));
         }

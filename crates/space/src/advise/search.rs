@@ -414,12 +414,21 @@ impl<'a, F: Fn() + Sync> Search<'a, F> {
         self.tried = self.try_all(sets, SCREEN);
     }
 
-    /// Returns the best change of each subject, the best subject first.
+    /// Returns the best change of each subject that keeps the conditions, the best subject first.
     fn best_of_subjects(&self) -> Vec<&Tried> {
+        let mut best = self.promising();
+        best.retain(|it| it.holds);
+        best
+    }
+
+    /// Returns the best change of each subject, the best subject first. Those that keep the
+    /// conditions precede the others, of which a smaller change may keep them.
+    fn promising(&self) -> Vec<&Tried> {
         let mut best: Vec<&Tried> = vec![];
-        let mut order: Vec<&Tried> =
-            self.tried.iter().filter(|it| it.holds && it.gain > 0.0).collect();
-        order.sort_by(|one, other| other.gain.total_cmp(&one.gain));
+        let mut order: Vec<&Tried> = self.tried.iter().filter(|it| it.gain > 0.0).collect();
+        order.sort_by(|one, other| {
+            other.holds.cmp(&one.holds).then(other.gain.total_cmp(&one.gain))
+        });
         for tried in order {
             if !best.iter().any(|it| it.changes[0].subject == tried.changes[0].subject) {
                 best.push(tried);
@@ -430,7 +439,7 @@ impl<'a, F: Fn() + Sync> Search<'a, F> {
 
     /// Tries other values of the most promising changes, and these again with more seeds.
     fn refine(&mut self, ladders: &[Ladder]) {
-        let best = self.best_of_subjects();
+        let best = self.promising();
         let best: Vec<Change> =
             best.into_iter().take(PROMISING).map(|it| it.changes[0].clone()).collect();
         let mut sets: Vec<Vec<Change>> = vec![];
