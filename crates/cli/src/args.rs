@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::advise_args::AdviseArgs;
 use crate::bench_args::BenchArgs;
 use crate::bisect_args::BisectArgs;
 use crate::compare_args::CompareArgs;
@@ -46,6 +47,7 @@ Examples:
   schedlab bench hackbench --groups 25..100:25     a benchmark, as a curve for each scheduler
   schedlab sweep examples/sweep-desktop.toml       many runs, with anything varied
   schedlab limits FILE --group /box --aim 'p99 < 50ms'          which CPU limit holds it?
+  schedlab advise TRACE --aim 'p99(api) min'       which settings help a recorded machine?
   schedlab tune examples/tune-desktop.toml         which settings are best for a load?
   schedlab explain examples/desktop.json -s cfs --at 0.5s       why did it do that?
   schedlab bisect FILE --metric METRIC --from 6.6 --to 7.3      which release changed it?
@@ -75,6 +77,7 @@ pub enum Command {
     Bench(Box<BenchArgs>),
     Sweep(Box<SweepArgs>),
     Limits(Box<LimitsArgs>),
+    Advise(Box<AdviseArgs>),
     Tune(TuneArgs),
     Explain(Box<ExplainArgs>),
     Bisect(Box<BisectArgs>),

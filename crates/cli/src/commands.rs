@@ -1,5 +1,6 @@
 //! Commands of the program, a module for each.
 
+pub mod advise;
 pub mod bench;
 pub mod bisect;
 pub mod calibrate;

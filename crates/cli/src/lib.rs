@@ -8,6 +8,7 @@
 //! [`run`] is the whole program as a function, so that the Python package contains the same
 //! program.
 
+mod advise_args;
 mod args;
 mod bench_args;
 mod bench_options;
@@ -131,6 +132,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Bench(args) => commands::bench::bench(&args.command, &mut output),
         Command::Sweep(args) => commands::sweep::sweep(args, &mut output),
         Command::Limits(args) => commands::limits::limits(args, &mut output),
+        Command::Advise(args) => commands::advise::advise(args, &mut output),
         Command::Tune(args) => commands::tune::tune(args, &mut output),
         Command::Stress(args) => commands::stress::stress(args, &mut output),
         Command::Verify(args) => commands::verify::verify(args, &mut output),

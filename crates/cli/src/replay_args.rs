@@ -27,8 +27,9 @@ Examples:
   schedlab replay trace.txt --write work.json      the work as a file for `schedlab run`
 
 --change: nice TASKS +5, renice TASKS 5, chrt TASKS fifo 10, taskset TASKS 0-1, move TASKS /GROUP,
-slice TASKS 3ms, clock_read TASKS 20us. TASKS is a name, a pattern, a number, or `descendants of
-NAME`. The change applies from the start of each task, including tasks that are forked later.
+slice TASKS 3ms, clock_read TASKS 20us, autogroup off. TASKS is a name, a pattern, a number, or
+`descendants of NAME`. The change applies from the start of each task, including tasks that are
+forked later.
 
 --groups: a line is a group with its settings (`/build cpu.weight=200`), or tasks and their
 group (`descendants of make /build`), or a line of `grep . /proc/*/cgroup`.

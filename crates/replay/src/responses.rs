@@ -127,10 +127,13 @@ pub fn of_run(run: &Run<'_>) -> Vec<Responses> {
     let mut posts: HashMap<u32, Vec<(u64, u32, u32)>> = HashMap::new();
     let mut waits: HashMap<u32, Vec<(u32, u32)>> = HashMap::new();
     let mut lengths = run.lengths.iter().copied();
+    // Times at which forked tasks started. A task is forked by an earlier one.
+    let mut born_ns = vec![None; run.workload.tasks.len()];
     for (place, program) in run.workload.tasks.iter().enumerate() {
         let stretches = run.stretches[place];
         let mut cpu_ns = 0;
-        let mut clock_ns = program.delay_ns;
+        // A task's timers count from its start.
+        let mut clock_ns = born_ns[place].unwrap_or(program.delay_ns);
         let mut own = vec![Served::default()];
         let is_known = is_known(&program.steps);
         // Whether the task has computed since its last sleep.
@@ -145,6 +148,12 @@ pub fn of_run(run: &Run<'_>) -> Vec<Responses> {
                 Step::Run(_) => {
                     cpu_ns += lengths.next().unwrap_or_default();
                     has_run = true;
+                    continue;
+                }
+                Step::Fork(child) => {
+                    if let Some(born_ns) = born_ns.get_mut(child as usize) {
+                        *born_ns = at_ns();
+                    }
                     continue;
                 }
                 Step::Post(semaphore) => {

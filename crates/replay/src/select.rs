@@ -129,18 +129,28 @@ pub fn place(workload: &mut Workload, trace: &Trace, file: &GroupFile) -> Result
 }
 
 /// Changes tasks from their birth on: `nice make +10`, `renice hog 5`, `chrt hog fifo 10`, `taskset
-/// descendants of make 0-1`, `move hog /batch`, `slice hog 3ms`.
+/// descendants of make 0-1`, `move hog /batch`, `slice hog 3ms`. `autogroup off` moves the tasks of
+/// all sessions to the root group.
 ///
 /// # Errors
 /// If the change cannot be parsed, or selects no task.
 pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), String> {
     const ACTIONS: &str = "nice TASKS +5, renice TASKS 5, chrt TASKS fifo 10, taskset TASKS 0-1, \
-                           move TASKS /GROUP, slice TASKS 3ms, clock_read TASKS 20us, group /GROUP cpu.max=50000 100000";
+                           move TASKS /GROUP, slice TASKS 3ms, clock_read TASKS 20us, \
+                           autogroup off, group /GROUP cpu.max=50000 100000";
     let wrong = |what: String| format!("--change '{text}': {what}");
     let (action, rest) = text
         .trim()
         .split_once(char::is_whitespace)
         .ok_or_else(|| wrong(format!("it must be one of {ACTIONS}")))?;
+    if action == "autogroup" {
+        if rest.trim() != "off" {
+            return Err(wrong("it must be `autogroup off`".into()));
+        }
+        let in_session = |path: &mut String| path.starts_with(crate::autogroup::PREFIX);
+        workload.tasks.iter_mut().for_each(|it| _ = it.set.taskgroup.take_if(in_session));
+        return Ok(());
+    }
     let mut words: Vec<&str> = rest.split_whitespace().collect();
     // A priority may follow the name of the policy.
     let policy = |word: &str| match word {

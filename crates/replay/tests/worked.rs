@@ -7,7 +7,8 @@ use schedlab_replay::program::{self, EarlyTask};
 use schedlab_replay::score::{Grade, Pair, Score};
 use schedlab_replay::stats::TaskStats;
 use schedlab_replay::trace::Burst;
-use schedlab_replay::{Arrivals, Step, Tokens, responses};
+use schedlab_replay::{Arrivals, Program, Step, Tokens, Workload, responses};
+use schedlab_workload::model::Properties;
 use support::{Line, programs, read};
 
 /// The trace of one CPU in which a timer and a task wake others.
@@ -316,6 +317,37 @@ fn responses_and_round_trips_are_followed() {
     });
     assert_eq!(replayed[0].round_trips, [260_000]);
     assert_eq!(replayed[1].round_trips.len(), 0);
+}
+
+/// The timers of a forked task expire at times that count from its start.
+#[test]
+fn a_forked_tasks_requests_arrive_at_times_from_its_start() {
+    let program = |name: &str, is_forked: bool, steps: &[Step]| Program {
+        key: name.into(),
+        name: name.into(),
+        task: 0,
+        is_forked,
+        delay_ns: 0,
+        prio: 120,
+        steps: steps.into(),
+        is_exhausted: false,
+        set: Properties::default(),
+        nice_by: 0,
+    };
+    let parent = [Step::Run(400), Step::Fork(1), Step::Run(100)];
+    let child = [Step::Run(10), Step::Timer(1000), Step::Run(50), Step::Timer(1000)];
+    let workload = Workload {
+        tasks: vec![program("parent", false, &parent), program("child", true, &child)],
+        ..Workload::default()
+    };
+    // The parent waits for 300 ns before it forks at 700, and the child's request of 1700 for 20.
+    let (of_parent, of_child) = ([(300, 800, 0)], [(700, 710, 0), (1720, 1770, 10)]);
+    let replayed = responses::of_run(&responses::Run {
+        workload: &workload,
+        lengths: &[400, 100, 10, 50],
+        stretches: vec![&of_parent, &of_child],
+    });
+    assert_eq!(replayed[1].served, [70]);
 }
 
 #[test]

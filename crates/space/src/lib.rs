@@ -13,7 +13,7 @@
 //! * `metric`: the metrics reported for each run; `quantity`: the quantities in them.
 //! * [`bisect`]: the release, and the difference, that changed a figure.
 //! * `execute`: runs; `judged`: runs that end early once they are hopeless.
-//! * [`limits`]: CPU limits of a group.
+//! * [`limits`]: CPU limits of a group; [`advise`]: settings that help a recorded machine.
 //! * [`store`]: results in files; [`summary`]: means, best points and Pareto fronts.
 //!
 //! ```
@@ -44,6 +44,7 @@
 //! # Ok::<(), String>(())
 //! ```
 
+pub mod advise;
 mod axis;
 pub mod bisect;
 mod cells;

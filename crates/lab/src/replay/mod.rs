@@ -22,6 +22,7 @@ mod observed;
 mod page;
 mod report;
 mod runner;
+mod sample;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,8 @@ pub use report::{
     BehindRow, Cell, Column, Figures, GroupRow, Message, Percentiles, ReplayReport, SleepCounts,
     TraceFacts,
 };
-pub use table::{Block, Change, Shown, Table, duration};
+pub use sample::Sample;
+pub use table::{Block, Change, Shown, Table, duration, durations};
 
 use crate::error::Error;
 use crate::plan::{MachineSpec, SetValues, Source};

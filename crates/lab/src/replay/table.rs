@@ -1,6 +1,7 @@
 //! A report as text for people, on paper and on a page: [`Table`], and the sentences above it.
 
 use super::report::{Cell, Figures, ReplayReport};
+use schedlab_replay::score::Band;
 use std::fmt;
 
 /// Figures of a report as text: a block for each group of tasks.
@@ -95,6 +96,15 @@ pub fn duration(ns: f64) -> String {
         (texts, "") => texts[0].clone(),
         (texts, unit) => format!("{} {unit}", texts[0]),
     }
+}
+
+/// Formats the durations of several runs, with one unit: `12.3 [11.9 – 14.0] ms`.
+pub fn durations(band: &Band) -> String {
+    if band.least == band.greatest {
+        return duration(band.median);
+    }
+    let (texts, unit) = times(&[band.median, band.least, band.greatest]);
+    format!("{} [{} – {}] {unit}", texts[0], texts[1], texts[2])
 }
 
 /// Returns a cell, and its difference from `base`, the replay.

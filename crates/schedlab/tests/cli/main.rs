@@ -7,6 +7,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod advise;
 mod bench;
 mod bisect;
 mod calibrate;
