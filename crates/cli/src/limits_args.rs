@@ -11,15 +11,15 @@ use std::path::PathBuf;
 ///
 /// The workload is run without a limit, and then with limits from less than the group's demand up
 /// to one that never throttles it. Each limit runs with several seeds, which draw when its periods
-/// begin: a figure is the median of these runs, with the least and the most. The least limit that
-/// holds an aim in all of them is written in the words of the places where limits are set. Without
-/// an aim, it is the least limit whose p99 is within 10 % of that without a limit.
+/// begin: a figure is the median of these runs, with minimum and maximum. The output shows the
+/// smallest limit that meets the aim in all of them, as it is written where limits are set. Without
+/// an aim, that is the smallest limit whose p99 is within 10 % of that without a limit.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 An aim is p50, p90, p95, p99, max or mean < TIME (of the requests' response times), throttled < N%
-(of the periods), or throughput > N/s (requests). A request is due when a task's timer expires, when its
-semaphore is posted, when it is signalled or resumed, or when its sleep ends, and done when the task
-has done its work; docs/containers.md has the details.
+(of the periods), or throughput > N/s (requests). A request is due when a task's timer expires, when
+its semaphore is posted, when it is signalled or resumed, or when its sleep ends, and done when the
+task has done its work; docs/containers.md has the details.
 
 Examples:
   schedlab limits examples/server-limited.json --group /box --aim 'p99 < 50ms'
@@ -28,7 +28,7 @@ Examples:
   schedlab limits examples/server-limited.json --group /box --aim 'throttled < 1%' --cpus 2,8 \\
       --format json
 
-Exit status: 0 a limit holds the aim, or there is no aim; 1 no limit that was tried holds it; 2 the
+Exit status: 0 a limit meets the aim, or there is no aim; 1 no limit that was tried meets it; 2 the
 request cannot be carried out.")]
 pub struct LimitsArgs {
     /// Workload in rt-app's JSON language
@@ -38,7 +38,7 @@ pub struct LimitsArgs {
     /// count
     #[arg(long, value_name = "PATH")]
     pub group: String,
-    /// Aim that the limit should hold in all runs, e.g. 'p99 < 50ms'; several must hold together
+    /// Aim that the limit must meet in all runs, e.g. 'p99 < 50ms'; several must be met together
     #[arg(long = "aim", value_name = "AIM", value_parser = Aim::parse)]
     pub aims: Vec<Aim>,
     /// Quotas to try: CPU time of each period (20ms), CPUs (0.5cpu, 50%) [default: about ten,

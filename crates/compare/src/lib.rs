@@ -354,8 +354,9 @@ fn jobs<'a>(
             let at = format!("{}, {}", document.name, placement.name);
             if placement.reads_cpu_clock {
                 left_out.push(format!(
-                    "{at}: its threads read their own CPU clock, at which the kernel charges them, \
-                     so that slices end there; the simulator has no such reading"
+                    "{at}: its threads read their own CPU clock; each reading makes the kernel \
+                     charge the thread, which may end its slice, and the simulator has no such \
+                     readings"
                 ));
                 continue;
             }

@@ -123,8 +123,8 @@ impl Setup {
             config.machine = Some(noted);
         }
         let mut changed = workload.clone();
-        let of_group = |change: &str| change.trim().strip_prefix("group ").map(String::from);
-        for change in replay.changes.iter().filter(|it| of_group(it).is_none()) {
+        let is_of_group = |change: &&String| change.trim().starts_with("group ");
+        for change in replay.changes.iter().filter(|it| !is_of_group(it)) {
             tasks::change(&mut changed, trace, change).map_err(Error::Plan)?;
         }
         tasks::pin(&mut changed, trace, config.cpus);
@@ -135,8 +135,8 @@ impl Setup {
             ));
         }
         let mut timetable = Timetable::default();
-        for change in replay.changes.iter().filter_map(|it| of_group(it)) {
-            timetable.add(Timetable::parse_option(&format!("0s group {}", change.trim()))?);
+        for change in replay.changes.iter().filter(is_of_group) {
+            timetable.add(Timetable::parse_change("--change", change.trim())?);
         }
         for at in &replay.at {
             timetable.add(Timetable::parse_option(at)?);

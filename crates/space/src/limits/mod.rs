@@ -175,7 +175,7 @@ fn check_group(group: &str, paths: &[&str]) -> Result<(), String> {
 fn known(paths: &[&str]) -> String {
     match paths {
         [] => "no task is in a group: use `taskgroup` of a task".into(),
-        paths => format!("there are {}", paths.join(", ")),
+        paths => format!("the groups are {}", paths.join(", ")),
     }
 }
 

@@ -41,7 +41,7 @@ pub fn text(name: &str, limits: &Limits, style: Style) -> String {
     if limits.lines.iter().any(|line| line.cells.iter().any(|cell| !line.keeps_up(cell))) {
         let _ = writeln!(
             text,
-            "* It falls behind: it does fewer requests than without a limit, and response times \
+            "* It falls behind: it serves fewer requests than without a limit, and response times \
              grow with the length of the run."
         );
     }
@@ -58,12 +58,13 @@ fn demand(text: &mut String, limits: &Limits, line: &Line, style: Style) {
     match (median(Figure::Throughput), median(Figure::P99)) {
         (Some(rate), Some(p99_ns)) => {
             let p99 = duration(p99_ns.round() as u64, style.unicode);
-            let _ = writeln!(text, " and does {} requests with p99 {p99}.", per_second(rate));
+            let rate = per_second(rate);
+            let _ = writeln!(text, " and serves requests at {rate}, with a p99 of {p99}.");
             if cpus >= FULL * f64::from(line.cpus) {
                 let _ = writeln!(
                     text,
-                    "Caution: the machine of {} is full even so; more CPUs (--cpus) change the \
-                     answer.",
+                    "Caution: the machine of {} is full even without a limit; more CPUs (--cpus) \
+                     would change the answer.",
                     counted(line.cpus as usize, "CPU")
                 );
             }
@@ -140,14 +141,14 @@ fn table(limits: &Limits, line: &Line, scale: Option<&Scale>, style: Style) -> S
     let mut heads = vec!["  limit", "quota", "throttled"];
     match has_requests {
         true => {
-            heads.extend(["p50", "p99 (least to most)"]);
+            heads.extend(["p50", "p99 (min to max)"]);
             heads.extend(has_curve.then_some(curve_head.as_str()));
             heads.push("requests");
         }
         false => heads.push("CPUs used"),
     }
     if matches!(limits.criterion, Criterion::Aims(_)) {
-        heads.push("hold it");
+        heads.push("aim met");
     }
     rows(&heads, &lines, style)
 }
@@ -223,12 +224,12 @@ fn criterion(limits: &Limits) -> String {
         Criterion::Aims(aims) => {
             let aims: Vec<String> = aims.iter().map(ToString::to_string).collect();
             format!(
-                "holds {} in all {}",
+                "meets {} in all {}",
                 aims.join(" and "),
                 counted(limits.repeat as usize, "run")
             )
         }
-        Criterion::Knee => "has a p99 within 10 % of that without a limit".into(),
+        Criterion::Knee => "keeps the p99 within 10 % of that without a limit".into(),
         Criterion::NeverThrottled => "never throttles it".into(),
     }
 }
@@ -237,7 +238,7 @@ fn criterion(limits: &Limits) -> String {
 fn answer(limits: &Limits, line: &Line) -> String {
     match line.least {
         Some(place) => {
-            format!("The least that {}: {}.", criterion(limits), line.cells[place].limit)
+            format!("The smallest that {}: {}.", criterion(limits), line.cells[place].limit)
         }
         None => format!("None {}.", criterion(limits)),
     }
@@ -249,18 +250,19 @@ fn verdict(text: &mut String, limits: &Limits, style: Style) {
         let _ = writeln!(text, "No limit that was tried {}.", criterion(limits));
         let holds = |line: &Line| limits.criterion.holds(&line.unlimited, &line.unlimited);
         if !limits.lines.iter().any(holds) {
-            let _ = writeln!(text, "Neither does the group without a limit.");
+            let _ = writeln!(text, "Nor does the group without a limit.");
         } else {
             let _ = writeln!(text, "The group without a limit does: try larger quotas (--quota).");
         }
         return;
     };
     let of_all = if limits.lines.len() > 1 {
-        format!(", of all the least ({})", title(line, style))
+        format!(", the smallest of all ({})", title(line, style))
     } else {
         String::new()
     };
-    let _ = writeln!(text, "The least limit that {}{of_all}: {}.", criterion(limits), cell.limit);
+    let _ =
+        writeln!(text, "The smallest limit that {}{of_all}: {}.", criterion(limits), cell.limit);
     let _ = writeln!(text, "Set it as:");
     for words in words(&cell.limit) {
         let place = match words.place {
