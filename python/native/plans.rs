@@ -218,7 +218,7 @@ impl Prepared {
         let Some(format) = TraceFormat::of(&path) else {
             let message = format!(
                 "{shown}: its extension names no format; use .pftrace, .json or .txt (with .gz or \
-                 .zst behind it, if it is to be compressed)"
+                 .zst appended to compress it)"
             );
             return Err(errors::input(py, message));
         };

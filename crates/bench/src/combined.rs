@@ -37,7 +37,10 @@ pub const SETTINGS: &[Parameter] = &[
         "policy of its tasks",
     ),
     Parameter::whole(PRIORITY, (1, 99), "1", "priority of its tasks, with fifo and rr"),
-    Parameter::cpus(AFFINITY, "CPUs of its tasks, unless they choose their own, as 0-3 or 0+2"),
+    Parameter::cpus(
+        AFFINITY,
+        "CPUs of its tasks, unless they choose their own, such as 0-3 or 0+2",
+    ),
     Parameter::whole(SHARES, (0, 262_144), "0", "cpu.shares of its own task group; 0: no group"),
 ];
 
@@ -80,13 +83,13 @@ pub struct Member {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MixError {
     /// There are no members.
-    #[error("the mix has no members; give at least one, as \"hackbench 10\"")]
+    #[error("the mix has no members; give at least one, such as \"hackbench 10\"")]
     Nothing,
     /// There are too many members.
     #[error("{0} members are more than {MEMBERS_MAX}")]
     TooMany(usize),
     /// Two members have the same name.
-    #[error("two members are called {0}; give them different names, as web=hackbench")]
+    #[error("two members are called {0}; give them different names, such as web=hackbench")]
     SameName(String),
     /// A name is ambiguous in the names of parameters.
     #[error("\"{0}\" is not a name for a member; use letters, digits, - and _")]

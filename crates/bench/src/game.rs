@@ -41,7 +41,7 @@ const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::flag("vsync", "each frame begins at a multiple of 16.667 ms"),
     Parameter::flag("audio", "a concurrent task that computes 2.5 ms every 50 ms"),
-    Parameter::whole("time", (1, 100_000), "60", "seconds"),
+    Parameter::whole("time", (1, 100_000), "60", "duration, s"),
 ];
 
 const SECOND_NS: u64 = 1_000_000_000;

@@ -22,7 +22,8 @@ pub struct Li;
 /// Counting loops, described in this module's documentation.
 pub struct Cf;
 
-const COUNT: Parameter = Parameter::whole("count", (1, 100_000), "12", "loops").positional();
+const COUNT: Parameter =
+    Parameter::whole("count", (1, 100_000), "12", "number of loops").positional();
 const SPACING: Parameter = Parameter::real(
     "spacing",
     (0.0, 1e7),
@@ -37,23 +38,24 @@ const INTERVAL: Parameter = Parameter::real(
 );
 const PIECE: Parameter =
     Parameter::real("piece", (0.01, 1000.0), "1", "length of the pieces that are recorded, ms");
-const SHELL: Parameter = Parameter::flag("shell", "a shell starts them, and competes with them");
+const SHELL: Parameter =
+    Parameter::flag("shell", "a shell starts the loops, and competes with them");
 const SHELL_CPU: Parameter = Parameter::real(
     "shell-cpu",
     (0.2, 1000.0),
     "1.5",
-    "CPU time of the shell for each of them, including fork, ms",
+    "CPU time of the shell for each loop, including fork, ms",
 );
 const SHELL_SLEEP: Parameter =
-    Parameter::real("shell-sleep", (0.0, 1e6), "0", "sleep of the shell after each, ms");
+    Parameter::real("shell-sleep", (0.0, 1e6), "0", "sleep of the shell after each loop, ms");
 const MONITOR: Parameter =
-    Parameter::flag("monitor", "a monitor checks them each second, and competes with them");
+    Parameter::flag("monitor", "a monitor checks the loops each second, and competes with them");
 const MONITOR_CPU: Parameter =
     Parameter::real("monitor-cpu", (0.01, 1000.0), "10", "CPU time of each check, ms");
 
 const LI_PARAMETERS: &[Parameter] = &[
     COUNT,
-    Parameter::whole("time", (1, 10_000_000), "60", "seconds"),
+    Parameter::whole("time", (1, 10_000_000), "60", "duration, s"),
     SPACING,
     INTERVAL,
     PIECE,

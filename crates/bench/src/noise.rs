@@ -27,7 +27,7 @@ pub(crate) const NOISE: Parameter = Parameter::word(
     "noise",
     &["none", "server", "notebook"],
     "none",
-    "kernel threads and daemons of such a machine run next to them",
+    "kernel threads and daemons of such a machine run next to the loops",
 );
 
 /// Thread that wakes up by itself.

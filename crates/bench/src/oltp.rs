@@ -27,7 +27,7 @@ const PARAMETERS: &[Parameter] = &[
         "the script: oltp_read_write or oltp_read_only",
     ),
     Parameter::whole("time", (1, 100_000), "60", "seconds measured"),
-    Parameter::whole("warmup-time", (0, 100_000), "10", "seconds before them"),
+    Parameter::whole("warmup-time", (0, 100_000), "10", "seconds before the measurement"),
     Parameter::whole("table-size", (3, 1_000_000), "10000", "rows of the table"),
     Parameter::real("client", (0.0, 1000.0), "15", "CPU time of the client per statement, us"),
     Parameter::real(

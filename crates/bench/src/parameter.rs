@@ -244,7 +244,7 @@ impl Parameter {
         let bad = |message: &str| {
             BadValue::new(
                 &self.name,
-                format!("\"{part}\" {message}; a range is FROM..TO:STEP, as 25..200:25"),
+                format!("\"{part}\" {message}; a range is FROM..TO:STEP, such as 25..200:25"),
             )
         };
         let (to, step) = rest.split_once(':').unwrap_or((rest, "1"));
@@ -257,7 +257,7 @@ impl Parameter {
             return Err(bad("has the step 0"));
         }
         if from > to {
-            return Err(bad("goes down"));
+            return Err(bad("is descending"));
         }
         if (to - from) / step >= LIST_MAX as u64 {
             return Err(bad("has too many values"));
@@ -415,7 +415,7 @@ mod tests {
         let message = |text| whole(text).expect_err(text);
         assert_eq!(message("0"), "--groups: 0 is out of range; give 1 to 1000");
         assert_eq!(message("x"), "--groups: \"x\" is not a whole number; give 1 to 1000");
-        assert!(message("9..3").contains("goes down"), "{}", message("9..3"));
+        assert!(message("9..3").contains("is descending"), "{}", message("9..3"));
         assert!(message("1..3:0").contains("has the step 0"));
         assert!(message("1..3:x").contains("step"));
         assert!(message("").contains("not a whole number"));

@@ -44,7 +44,7 @@ const PARAMETERS: &[Parameter] = &[
         "threads",
         (0, 100_000),
         "0",
-        "workers of each message thread; 0: as many as CPUs",
+        "workers of each message thread; 0: the number of CPUs",
     )
     .short('t'),
     Parameter::whole("runtime", (1, 100_000), "30", "duration, s").short('r'),

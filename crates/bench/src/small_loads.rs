@@ -13,7 +13,7 @@ use schedlab_workload::programs::{Context, Kernel, Program, Spawn, Step};
 use std::rc::Rc;
 
 const SECOND_NS: u64 = 1_000_000_000;
-const TIME: Parameter = Parameter::whole("time", (1, 100_000), "60", "seconds");
+const TIME: Parameter = Parameter::whole("time", (1, 100_000), "60", "duration, s");
 const HOGS_PER_CPU: Parameter =
     Parameter::whole("hogs", (0, 1_000), "1", "endless loops per CPU").positional();
 
@@ -216,7 +216,7 @@ impl Benchmark for ForkStorm {
                 "2",
                 "CPU time of a child, ms: the mean of exponential draws",
             ),
-            Parameter::whole("time", (1, 100_000), "30", "seconds"),
+            Parameter::whole("time", (1, 100_000), "30", "duration, s"),
         ];
         PARAMETERS
     }

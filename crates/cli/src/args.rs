@@ -46,7 +46,7 @@ Examples:
   schedlab run examples/desktop.json --scheduler o_1,cfs --timeline
   schedlab bench hackbench --groups 25..100:25     a benchmark, as a curve for each scheduler
   schedlab sweep examples/sweep-desktop.toml       many runs, with anything varied
-  schedlab limits FILE --group /box --aim 'p99 < 50ms'          which CPU limit holds it?
+  schedlab limits FILE --group /box --aim 'p99 < 50ms'          which CPU limit meets it?
   schedlab advise TRACE --aim 'p99(api) min'       which settings help a recorded machine?
   schedlab tune examples/tune-desktop.toml         which settings are best for a load?
   schedlab explain examples/desktop.json -s cfs --at 0.5s       why did it do that?
@@ -396,7 +396,7 @@ pub struct VerifyArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  schedlab list                                    all of them, a line each
+  schedlab list                                    all of them, one per line
   schedlab list cfs                                one, in all its releases, with its tunables
   schedlab list --format json                      for programs
   schedlab list --machines                         the available machines
@@ -471,7 +471,7 @@ pub struct PapersArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  schedlab explain-metric                          all of them, a line each
+  schedlab explain-metric                          all of them, one per line
   schedlab explain-metric fairness lag p99         a row, by its title in the table
   schedlab explain-metric slowdown                 by its id in CSV; totals.jobs: by its JSON field
 

@@ -256,7 +256,7 @@ fn reader(
 
 /// Capitalises a text that begins with an ordinary word.
 fn capitalised(text: &str) -> String {
-    let word = text.split(' ').next().unwrap_or_default();
+    let word = text.split([' ', ',']).next().unwrap_or_default();
     match text.get(..1) {
         Some(first) if word.bytes().all(|byte| byte.is_ascii_lowercase()) => {
             format!("{}{}", first.to_uppercase(), &text[1..])

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 ///
 /// The workload is run under every release from one to another, in the order of the kernels: a
 /// figure can change and change back, so none is left out. For each step that changes it, the named
-/// differences between the two releases are switched one by one to find the rule that does it, and
-/// the first decision is shown in which the two schedules part. Between settings of one release,
-/// the settings are switched one by one.
+/// differences between the two releases are switched one by one to find the rule that causes it,
+/// and the first decision in which the two schedules diverge is shown. Between settings of one
+/// release, the settings are switched one by one.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Releases are kernels (6.6, \"ubuntu 24.04\") or schedulers as `schedlab run` takes them (cfs@6.1,

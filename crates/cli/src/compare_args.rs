@@ -115,7 +115,7 @@ pub enum CompareFormat {
     Table,
     /// JSON, for programs.
     Json,
-    /// Every figure, on a line each.
+    /// Every figure, one per line.
     Csv,
     /// Markdown, for documents.
     Markdown,

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("what").required(true).args(["at", "wakeup", "worst"]))]
 #[command(after_help = "\
-Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Events at that
-very moment have already happened.
+Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Events at
+exactly that time have already happened.
 
 Examples:
   schedlab explain examples/desktop.json --scheduler cfs --at 0.5s

@@ -11,16 +11,17 @@ use std::path::PathBuf;
 /// Find a CPU limit for a group: response times, throttling and throughput under each
 ///
 /// The work, a workload or a recording, is run without a limit, and then with limits from less than
-/// the group's demand up to one that never throttles it. Each limit runs with several seeds, which draw when its periods
-/// begin: a figure is the median of these runs, with the least and the most. The least limit that
-/// holds an aim in all of them is written in the words of the places where limits are set. Without
-/// an aim, it is the least limit whose p99 is within 10 % of that without a limit.
+/// the group's demand up to one that never throttles it. Each limit runs with several seeds, which
+/// draw when its periods begin: a figure is the median of these runs, with minimum and maximum. The
+/// output shows the smallest limit that meets the aim in all of them, as it is written where limits
+/// are set. Without an aim, that is the smallest limit whose p99 is within 10 % of that without a
+/// limit.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 An aim is p50, p90, p95, p99, max or mean < TIME (of the requests' response times), throttled < N%
-(of the periods), throughput > N/s (requests), or end < TIME. A request is due when a task's timer expires, when its
-semaphore is posted, when it is signalled or resumed, or when its sleep ends, and done when the task
-has done its work; docs/containers.md has the details.
+(of the periods), throughput > N/s (requests), or end < TIME. A request is due when a task's timer
+expires, when its semaphore is posted, when it is signalled or resumed, or when its sleep ends, and
+done when the task has done its work; docs/containers.md has the details.
 
 A recording is a trace that `schedlab replay` reads. Its requests arrive when a sleep ends, and end
 when the task next sleeps. First the recording is replayed as it was, which shows how far the answer
@@ -36,7 +37,7 @@ Examples:
   schedlab limits examples/server-limited.json --group /box --resources compose.yaml
   schedlab limits examples/traces/desk.xz --change 'move hog /box' --group /box
 
-Exit status: 0 a limit holds the aim, or there is no aim; 1 no limit that was tried holds it; 2 the
+Exit status: 0 a limit meets the aim, or there is no aim; 1 no limit that was tried meets it; 2 the
 request cannot be carried out.")]
 pub struct LimitsArgs {
     /// Workload in rt-app's JSON language, or a recorded trace
@@ -46,7 +47,7 @@ pub struct LimitsArgs {
     /// born in it or below it count
     #[arg(long, value_name = "PATH")]
     pub group: String,
-    /// Aim that the limit should hold in all runs, e.g. 'p99 < 50ms'; several must hold together
+    /// Aim that the limit must meet in all runs, e.g. 'p99 < 50ms'; several must be met together
     #[arg(long = "aim", value_name = "AIM", value_parser = Aim::parse)]
     pub aims: Vec<Aim>,
     /// Quotas to try: CPU time of each period (20ms), CPUs (0.5cpu, 50%) [default: about ten,

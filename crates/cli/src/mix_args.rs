@@ -169,7 +169,7 @@ fn unknown(name: &str) -> String {
     match close.as_slice() {
         [] => {
             format!(
-                "there is no benchmark \"{name}\"; there are {}",
+                "there is no benchmark \"{name}\"; the benchmarks are {}",
                 names().collect::<Vec<_>>().join(", ")
             )
         }

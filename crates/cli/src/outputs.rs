@@ -267,7 +267,7 @@ impl Outputs {
                 for at_ns in self.stops_ns.iter().skip(stops) {
                     let at_s = *at_ns as f64 / 1e9;
                     complaints.push(format!(
-                        "warning: {contender}: --snapshot {at_s}s: the run had ended before"
+                        "warning: {contender}: --snapshot {at_s}s: the run had ended before then"
                     ));
                 }
                 (Ok(run), complaints)

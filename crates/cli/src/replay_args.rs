@@ -118,7 +118,7 @@ pub struct ReplayArgs {
     /// Leave out the tasks' names in that file
     #[arg(long, requires = "write")]
     pub anonymize: bool,
-    /// Also write the answer as JSON into this file
+    /// Also write the result as JSON into this file
     #[arg(long, value_name = "FILE.json")]
     pub json: Option<PathBuf>,
     /// Page of the recorded and the alternative schedules, and their charts.

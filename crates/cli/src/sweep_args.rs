@@ -31,7 +31,7 @@ impl Engine {
 pub enum SweepFormat {
     /// For people: the best of each metric, and the points.
     Table,
-    /// Every run, on a line each.
+    /// Every run, one per line.
     Csv,
     /// For programs: the points, with means and confidence intervals over seeds.
     Json,

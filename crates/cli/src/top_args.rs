@@ -20,8 +20,8 @@ Keys: Space continues or pauses; Right or n is the next decision, Left or b the 
 change the speed, g goes to a time, Tab changes between CPUs and tasks, Up and Down select one,
 Enter or w explains it, ? shows all keys, q ends. See also docs/top.md.
 
-Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Events at that
-very moment have already happened.
+Times are seconds, or have a unit: 0.5, 0.5s, 500ms, 1234567us, 500000000ns. Events at
+exactly that time have already happened.
 
 Examples:
   schedlab top examples/desktop.json

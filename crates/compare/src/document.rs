@@ -366,7 +366,7 @@ impl Document {
             placements.push(placed(name, placement, &machine, &model).map_err(at)?);
         }
         if placements.is_empty() {
-            return Err(wrong("placements: there are none, so nothing was measured".into()));
+            return Err(wrong("placements: the list is empty, so nothing was measured".into()));
         }
         let groups = form.groups.into_iter().collect();
         Ok(Some(Document { file: file.into(), name, machine, model, groups, placements }))
@@ -482,7 +482,8 @@ fn placed(
         return Err(format!("cpus: the machine has CPUs 0 to {}, found {on:?}", cpus - 1));
     }
     let duration_ns = form.duration_ns.or(model.global.duration_ns).ok_or(
-        "duration_ns: the length of a run is neither here nor in the scenario's global.duration",
+        "duration_ns: the length of a run is given neither here nor in the scenario's \
+         global.duration",
     )?;
     if duration_ns == 0 {
         return Err("duration_ns: it must be more than 0".into());

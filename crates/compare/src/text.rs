@@ -159,8 +159,8 @@ fn places(row: &PlacesRow) -> String {
     if real.doubled > 0.0 || simulated.doubled > 0.0 {
         let [least, most] = row.spread.doubled.map(|share| share * 100.0);
         parts.push(format!(
-            "a core doubled beside an idle one {:.1} -> {:.1} % of the time ({least:.1} to {most:.1} \
-             in 8 of 10 runs)",
+            "two tasks on a core beside an idle core {:.1} -> {:.1} % of the time ({least:.1} to \
+             {most:.1} in 8 of 10 runs)",
             real.doubled * 100.0,
             simulated.doubled * 100.0
         ));
@@ -168,7 +168,7 @@ fn places(row: &PlacesRow) -> String {
     let spread = &row.spread;
     for (what, of_real, of_simulated, spread) in [
         ("kept the idle last CPU", real.kept_last, simulated.kept_last, spread.kept_last),
-        ("took an idle one near", real.took_near, simulated.took_near, spread.took_near),
+        ("took an idle CPU nearby", real.took_near, simulated.took_near, spread.took_near),
         ("took an idle core", real.took_core, simulated.took_core, spread.took_core),
     ] {
         if of_real.0 > 0 {
@@ -257,7 +257,7 @@ pub fn text(answer: &Comparison, form: Form, tasks: bool) -> String {
     if tasks && form != Form::Markdown {
         let _ = writeln!(
             out,
-            "marks: ! missed, ~ the real runs differ by more than the threshold themselves; errors \
+            "marks: ! missed, ~ the real runs themselves differ by more than the threshold; errors \
              of CPU time and waiting in % of the run, of counts in %"
         );
     }

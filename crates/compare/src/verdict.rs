@@ -237,7 +237,7 @@ fn several_emulated(checks: &mut Checks, own: &[&PlacementComparison]) {
         const DOUBLED: f64 = 5.0;
         if row.real.doubled > 0.0 || row.simulated.doubled > 0.0 {
             let longer = (row.simulated.doubled - row.real.doubled) * 100.0;
-            let what = format!("{name}: a core doubled beside an idle one, longer by");
+            let what = format!("{name}: two tasks on a core beside an idle core, longer by");
             checks.at_most(what, 1, longer, DOUBLED, " points");
         }
         const CHOICES: f64 = 10.0;

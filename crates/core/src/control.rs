@@ -152,8 +152,8 @@ impl Command<'_> {
             Command::CreateGroup { .. } | Command::SetShares { .. } | Command::MoveTask { .. } => {
                 "this scheduler has no task groups"
             }
-            Command::SetQuota { .. } => "this scheduler has no quotas: cfs@3.2 and eevdf have",
-            Command::SetIdle { .. } => "this scheduler has no idle groups: eevdf has",
+            Command::SetQuota { .. } => "this scheduler has no quotas: cfs@3.2 and eevdf have them",
+            Command::SetIdle { .. } => "this scheduler has no idle groups: eevdf has them",
             Command::SetTunable { .. } => {
                 return ControlError::Tunable(TunableError::Unknown { known: Vec::new() });
             }

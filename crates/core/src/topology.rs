@@ -415,7 +415,7 @@ fn check_distances(nodes: u32, table: &[Vec<u32>]) -> Result<Vec<u32>, TopologyE
             } else if from != to && !(LOCAL_DISTANCE + 1..=254).contains(&given) {
                 "other nodes are at 11 to 254"
             } else if given != table[to][from] {
-                "the way back has another distance; give both the same"
+                "the distance back differs; give both the same"
             } else {
                 continue;
             };

@@ -25,7 +25,7 @@ impl Prepared {
         };
         lines.push(format!(
             "{} under Linux {}, on CPUs {}, {length}, {} quiet runs of at most {} (noise up to {} \
-             %), threads begin by {}",
+             %), threads start by {}",
             self.name,
             facts.release,
             format_cpus(&self.cpus),
@@ -39,9 +39,12 @@ impl Prepared {
         ));
         lines.push(match &self.probe.home {
             Some(home) => {
-                format!("all threads in a group of great weight below {}", home.directory.display())
+                format!(
+                    "all threads in a heavily weighted group below {}",
+                    home.directory.display()
+                )
             }
-            None => format!("no group of great weight: {}", self.probe.group.how),
+            None => format!("no heavily weighted group: {}", self.probe.group.how),
         });
         for group in self.groups.groups() {
             let mut line = format!("group {}: shares {}", in_line(&group.path), group.shares);
@@ -62,9 +65,10 @@ impl Prepared {
             let properties = &task.properties;
             let policy = properties.policy.unwrap_or(self.model.global.default_policy);
             let mut line = format!(
-                "task {}: {} threads, {}",
+                "task {}: {} thread{}, {}",
                 in_line(&task.key),
                 task.instances,
+                if task.instances == 1 { "" } else { "s" },
                 policy.name()
             );
             let mut say = |what: &str, value: Option<String>| {

@@ -178,14 +178,16 @@ impl Facts {
             all.dedup();
             all.len()
         };
-        format!(
-            "{} packages, {} nodes, {} last-level caches, {} cores, {} CPUs",
-            count(&|place| (place.package, 0)),
-            count(&|place| (place.node, 0)),
-            count(&|place| (place.cache, 0)),
-            count(&|place| (place.package, place.core)),
-            self.places.len()
-        )
+        let parts = [
+            (count(&|place| (place.package, 0)), "package"),
+            (count(&|place| (place.node, 0)), "node"),
+            (count(&|place| (place.cache, 0)), "last-level cache"),
+            (count(&|place| (place.package, place.core)), "core"),
+            (self.places.len(), "CPU"),
+        ];
+        let counted =
+            |(count, part)| format!("{count} {part}{}", if count == 1 { "" } else { "s" });
+        parts.map(counted).join(", ")
     }
 }
 
@@ -323,7 +325,7 @@ mod tests {
         assert_eq!(facts.governors, ["powersave"]);
         let places: Vec<_> = facts.places.iter().map(|p| (p.core, p.cache)).collect();
         assert_eq!(places, [(0, 0), (0, 0), (1, 0), (1, 0)]);
-        assert_eq!(facts.topology(), "1 packages, 1 nodes, 1 last-level caches, 2 cores, 4 CPUs");
+        assert_eq!(facts.topology(), "1 package, 1 node, 1 last-level cache, 2 cores, 4 CPUs");
         fs::remove_dir_all(&root).unwrap();
     }
 }

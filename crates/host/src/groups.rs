@@ -115,8 +115,8 @@ impl Home {
             Version::V2
         } else {
             return Err(format!(
-                "{} is no control group: it has neither cpu.shares nor cgroup.controllers; name the \
-                 directory of one below /sys/fs/cgroup",
+                "{} is not a control group: it has neither cpu.shares nor cgroup.controllers; name \
+                 the directory of one below /sys/fs/cgroup",
                 directory.display()
             ));
         };

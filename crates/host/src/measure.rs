@@ -1,5 +1,5 @@
 //! Costs on this machine that a program can observe. Each figure is the median of several
-//! repetitions, on threads in the group of great weight.
+//! repetitions, on threads in the heavily weighted group.
 
 use crate::costs::{Costs, Latency};
 use crate::figures::median;

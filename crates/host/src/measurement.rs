@@ -49,7 +49,7 @@ pub struct Outcome {
     pub traced: Option<Measured>,
     /// The tick, if it was found.
     pub tick: Option<Tick>,
-    /// Whether all threads were in a group of great weight.
+    /// Whether all threads were in a heavily weighted group.
     pub heavy: bool,
     /// Time that real-time tasks in that group could use in each second, us.
     pub rt_runtime_us: Option<u64>,
@@ -119,7 +119,7 @@ impl Prepared {
                     let is_quiet = measured.noise.is_quiet(self.options.noise_limit);
                     let Noise { foreign, steal } = measured.noise;
                     say(&format!(
-                        "run {}: others had {:.2} % of the CPUs, steal {:.2} %{}",
+                        "run {}: other processes had {:.2} % of the CPUs, steal {:.2} %{}",
                         repetitions.len() + 1,
                         foreign * 100.0,
                         steal * 100.0,
@@ -181,7 +181,7 @@ fn unexpected(answer: &JobResult) -> Error {
     }
 }
 
-/// Measures the costs of this machine on the given CPUs, inside the group of great weight.
+/// Measures the costs of this machine on the given CPUs, inside the heavily weighted group.
 ///
 /// # Errors
 /// The measurement failed; nothing is left behind.

@@ -89,7 +89,7 @@ impl Prepared {
             left_out = refused;
             if model.initial_threads() == 0 {
                 let all: Vec<String> = left_out.iter().map(ToString::to_string).collect();
-                return Err(format!("nothing is left of {name}:\n{}", all.join("\n")));
+                return Err(format!("no task of {name} is left:\n{}", all.join("\n")));
             }
             rt_app::check(&model, &target)
                 .map_err(|error| format!("without what is left out: {error}"))?;
@@ -189,7 +189,7 @@ fn begins(name: &str, model: &Model) -> Result<(), String> {
     match model.tasks.iter().any(begins) {
         true => Ok(()),
         false => Err(format!(
-            "{name}: no thread begins: every task has `instance` 0, or a `delay` beyond the end of \
+            "{name}: no thread starts: every task has `instance` 0, or a `delay` beyond the end of \
              the run; so there is nothing to measure"
         )),
     }
@@ -235,7 +235,7 @@ fn notes(model: &Model, groups: &GroupPlan, probe: &Probe, options: &Options) ->
     }
     notes.extend(groups.notes().map(ToString::to_string));
     if !probe.group.yes && options.group != GroupChoice::None {
-        notes.push(format!("there is no group of great weight: {}", probe.group.how));
+        notes.push(format!("there is no heavily weighted group: {}", probe.group.how));
     }
     if options.records && !probe.switches.yes {
         notes.push(format!(
@@ -330,12 +330,12 @@ pub(crate) mod tests {
         assert!(message_of(HOGS, Some(0)).contains("a run of 0 s"));
         let none = r#"{"tasks": {"N": {"instance": 0, "loop": 1, "run": 10}}}"#;
         assert!(
-            message_of(none, None).contains("a.json: no thread begins"),
+            message_of(none, None).contains("a.json: no thread starts"),
             "{}",
             message_of(none, None)
         );
         let late = r#"{"tasks": {"L": {"delay": 2000000, "loop": 1, "run": 10}}}"#;
-        assert!(message_of(late, Some(1_000_000_000)).contains("no thread begins"));
+        assert!(message_of(late, Some(1_000_000_000)).contains("no thread starts"));
         assert!(prepared(late, root(), Options::default()).is_ok());
     }
 }

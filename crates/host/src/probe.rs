@@ -102,7 +102,7 @@ pub struct Probe {
     pub schedstat: Permission,
     /// `/sys/kernel/debug/sched/features`.
     pub features: Permission,
-    /// A group of great weight.
+    /// A heavily weighted group.
     pub group: Permission,
     /// The place where groups can be made, if there is one.
     pub home: Option<Home>,
@@ -253,7 +253,7 @@ impl Probe {
                     "neither /proc/config.gz nor /boot/config-RELEASE can be read; it is measured",
                 ),
             ),
-            ("group of great weight", of(&self.group)),
+            ("heavily weighted group", of(&self.group)),
             ("real-time tasks in it", of(&self.group_realtime)),
             ("CPU time of all tasks", (true, self.accounts.source.name().into())),
             ("topology", (!facts.places.is_empty(), facts.topology())),

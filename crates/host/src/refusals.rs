@@ -183,8 +183,8 @@ impl Checker<'_> {
         let way_out = "give another, or leave the task out with --leave-out";
         if let Some(us) = stated.dl_runtime_us.filter(|&us| us < DEADLINE_RUNTIME_LEAST_US) {
             let what = format!(
-                "the kernel takes no deadline task of {us} us, but of {DEADLINE_RUNTIME_LEAST_US} us \
-                 or more"
+                "the kernel accepts no deadline task of {us} us; it must be \
+                 {DEADLINE_RUNTIME_LEAST_US} us or more"
             );
             self.refuse("dl-runtime", what, way_out);
         }
@@ -196,8 +196,8 @@ impl Checker<'_> {
             && !(least..=most).contains(&us)
         {
             let what = format!(
-                "{us} us is no period of a deadline task here, but {least} to {most} us \
-                 (kernel.sched_deadline_period_min_us and ..._max_us)"
+                "{us} us is not a valid period of a deadline task here: it must be {least} to \
+                 {most} us (kernel.sched_deadline_period_min_us and ..._max_us)"
             );
             self.refuse(key, what, way_out);
         }
@@ -217,7 +217,7 @@ impl Checker<'_> {
             let what = format!("a custom slice is not available: {}", self.probe.slice.how);
             self.refuse(key, what, "leave the task out with --leave-out");
         } else if !(100..=100_000).contains(&us) {
-            let what = format!("the kernel changes a slice of {us} us");
+            let what = format!("the kernel would change a slice of {us} us");
             self.refuse(key, what, "give 100 to 100000 us");
         }
     }
@@ -463,13 +463,13 @@ pub(crate) mod tests {
         assert_eq!(with(r#""dl-runtime": 2, "dl-period": 100"#), [""; 0]);
         assert_eq!(with(r#""dl-runtime": 2, "dl-period": 4194304"#), [""; 0]);
         let short = with(r#""dl-runtime": 1, "dl-period": 99"#);
-        assert!(short[0].contains("`dl-period`: 99 us is no period"), "{short:?}");
+        assert!(short[0].contains("`dl-period`: 99 us is not a valid period"), "{short:?}");
         assert!(
             short[1].contains("`dl-runtime`") && short[1].contains("2 us or more"),
             "{short:?}"
         );
         let long = with(r#""dl-runtime": 2, "dl-period": 4194305"#);
-        assert!(long[0].contains("but 100 to 4194304 us"), "{long:?}");
+        assert!(long[0].contains("it must be 100 to 4194304 us"), "{long:?}");
     }
 
     #[test]

@@ -413,7 +413,7 @@ pub fn noise_line(outcome: &Outcome) -> String {
         quiet => format!("{} rejected", outcome.repetitions.len() - quiet),
     };
     format!(
-        "noise: others had {} % of the CPUs ({} to {} in {} {}, {rejected}), steal {}{}",
+        "noise: other processes had {} % of the CPUs ({} to {} in {} {}, {rejected}), steal {}{}",
         percent(foreign[foreign.len() / 2]),
         percent(foreign[0]),
         percent(foreign[foreign.len() - 1]),
@@ -600,13 +600,14 @@ mod tests {
         assert_eq!(placement["runs_with_noise_over_2_percent"], 2);
         assert_eq!(
             noise_line(&rejected),
-            "noise: others had 30.1 % of the CPUs (30.0 to 30.1 in 2 runs, none of them quiet), \
-             steal 0; REJECTED: too few quiet runs"
+            "noise: other processes had 30.1 % of the CPUs (30.0 to 30.1 in 2 runs, none of them \
+             quiet), steal 0; REJECTED: too few quiet runs"
         );
         let line = noise_line(&outcome(&[true, false, true]));
         assert_eq!(
             line,
-            "noise: others had 0.4 % of the CPUs (0.2 to 0.4 in 2 runs, 1 rejected), steal 0"
+            "noise: other processes had 0.4 % of the CPUs (0.2 to 0.4 in 2 runs, 1 rejected), \
+             steal 0"
         );
     }
 

@@ -5,7 +5,7 @@ use crate::sys;
 use crate::tick::Gap;
 use schedlab_core::{Policy, SchedAttr};
 
-/// Moves the calling thread to the group of great weight.
+/// Moves the calling thread to the heavily weighted group.
 pub fn join_group(groups: &Groups) -> Result<(), String> {
     let Some(directory) = &groups.load else { return Ok(()) };
     groups.join(directory).map_err(|error| format!("{}: {error}", directory.display()))

@@ -17,16 +17,16 @@ pub fn warnings(
 ) -> Vec<String> {
     let mut found = vec![];
     if load.foreign > LOAD {
-        let remedy = if heavy { "" } else { ", and no group of great weight protects the run" };
+        let remedy = if heavy { "" } else { ", and no heavily weighted group protects the run" };
         found.push(format!(
-            "others use {:.0} % of CPUs {} now{remedy}",
+            "other processes now use {:.0} % of CPUs {}{remedy}",
             load.foreign * 100.0,
             format_cpus(cpus)
         ));
     }
     if load.steal > 0.0 {
         found.push(format!(
-            "the hypervisor gives {:.0} % of the CPUs to others now",
+            "the hypervisor now gives {:.0} % of the CPUs to other machines",
             load.steal * 100.0
         ));
     }
@@ -39,12 +39,13 @@ pub fn warnings(
         ));
     }
     if facts.on_battery {
-        found.push("this machine runs on battery".into());
+        found.push("this machine runs on battery power".into());
     }
     let busy = hogs(model);
     if busy < cpus.len() {
+        let compute = if busy == 1 { "thread computes" } else { "threads compute" };
         found.push(format!(
-            "{busy} threads compute all the time, on {} CPUs: other tasks will use the idle ones",
+            "{busy} {compute} all the time, on {} CPUs: other tasks will use the idle ones",
             cpus.len()
         ));
     }
@@ -91,9 +92,9 @@ mod tests {
         };
         let mut facts = with.probe.facts.clone();
         assert_eq!(message_of(&facts, 0.2, &[0]), "");
-        assert!(message_of(&facts, 0.21, &[0]).contains("others use 21 %"));
+        assert!(message_of(&facts, 0.21, &[0]).contains("other processes now use 21 %"));
         assert!(
-            message_of(&facts, 0.0, &[0, 1]).contains("1 threads compute all the time, on 2 CPUs")
+            message_of(&facts, 0.0, &[0, 1]).contains("1 thread computes all the time, on 2 CPUs")
         );
         facts.governors = vec!["powersave".into()];
         facts.on_battery = true;

@@ -106,9 +106,9 @@ pub(crate) fn columns(
         let names = names.join(", ");
         let as_is = axes.iter().any(|axis| axis.name == *name && axis.values.contains(&None));
         notes.push(if as_is {
-            format!("{names}: run unchanged, as {name} is no tunable of {it}")
+            format!("{names}: run unchanged, as {name} is not a tunable of {it}")
         } else {
-            format!("left out: {names} ({name} is no tunable of {it})")
+            format!("left out: {names} ({name} is not a tunable of {it})")
         });
     }
     if all.is_empty() {
@@ -144,7 +144,7 @@ pub(crate) fn runnable_schedulers(
             None => {
                 if chosen.again {
                     notes.push(format!(
-                        "{chosen} is named twice; it is run once (to compare settings: \
+                        "{chosen} is named twice; it runs once (to compare settings: \
                          {}:NAME=VALUE)",
                         chosen.choice.entry.name
                     ));
@@ -249,7 +249,7 @@ fn common_tunables(
             return Err(Error::Plan(unknown_tunable(name, choices, &known)));
         }
         if !without.is_empty() {
-            notes.push(format!("{name} is no tunable of {}", without.join(", ")));
+            notes.push(format!("{name} is not a tunable of {}", without.join(", ")));
         }
     }
     let own = |known: &Vec<Cow<'static, str>>| {
@@ -285,9 +285,9 @@ fn unknown_tunable(name: &str, choices: &[Choice], known: &[Vec<Cow<'static, str
     } else if names.is_empty() {
         "it has no tunables".into()
     } else {
-        format!("there are {}", names.into_iter().collect::<Vec<_>>().join(", "))
+        format!("the tunables are {}", names.into_iter().collect::<Vec<_>>().join(", "))
     };
-    format!("{name} is no tunable of {of}; {hint}")
+    format!("{name} is not a tunable of {of}; {hint}")
 }
 
 /// Reports that `choices` cannot switch a difference between releases.
@@ -306,7 +306,7 @@ fn unknown_rule(name: &str, of: &str, choices: &[Choice], names: &BTreeSet<&str>
         [] => "`schedlab bisect` shows the rules that differ between two releases".into(),
         close => format!("did you mean {}?", close.join(" or ")),
     };
-    format!("{name} is no rule of {of}; {hint}")
+    format!("{name} is not a rule of {of}; {hint}")
 }
 
 /// Releases that have a tunable, as text, and whether there are several.

@@ -72,7 +72,7 @@ pub const DISTRIBUTIONS: &[Distribution] = &[
         "6.12",
         1000,
         Build::Dynamic,
-        "backports of Red Hat are not known",
+        "Red Hat's backports are unknown",
     ),
     distribution(
         "rhel 9",
@@ -80,7 +80,8 @@ pub const DISTRIBUTIONS: &[Distribution] = &[
         "5.14",
         1000,
         Build::Dynamic,
-        "its 5.14 has most of later fair classes: it is between 5.15 and 6.1, and was not examined",
+        "its 5.14 has most changes of later fair classes: it lies between 5.15 and 6.1, and was \
+         not examined",
     ),
     distribution(
         "rhel 8",
@@ -88,7 +89,7 @@ pub const DISTRIBUTIONS: &[Distribution] = &[
         "4.18.0-348.el8",
         1000,
         Build::Voluntary,
-        "its 4.18 has the fair class of about 5.10; 8.5 is what is known",
+        "its 4.18 has about the fair class of 5.10; only 8.5 is known",
     ),
     distribution(
         "rhel 7",
@@ -96,7 +97,7 @@ pub const DISTRIBUTIONS: &[Distribution] = &[
         "3.10",
         1000,
         Build::Voluntary,
-        "its 3.10 has much of 4.x, which is not modelled: take the result as a hint only",
+        "its 3.10 has much of 4.x, which is not modelled: take the result only as a hint",
     ),
     distribution("amazon 2023", &["al2023"], "6.1", 250, Build::Dynamic, STABLE),
     distribution("amazon 2", &["al2"], "4.14", 250, Build::Voluntary, STABLE),
@@ -107,7 +108,7 @@ pub const DISTRIBUTIONS: &[Distribution] = &[
         "6.19",
         1000,
         Build::Dynamic,
-        "a rolling release: the kernel of your machine is chosen by `-s host`",
+        "a rolling release: `-s host` selects the kernel of this machine",
     ),
     distribution(
         "android 16",

@@ -83,7 +83,7 @@ impl Distribution {
         let of = if title == self.name { String::new() } else { format!(" ({})", self.name) };
         let note = format!(
             "{title}{of}: {nearness}; HZ {hz}, preemption {build}; {differs} (HZ and preemption \
-             model are recollected, not read)"
+             model are stated from memory, not read)"
         );
         Ok(Kernel { title, choice, set, note })
     }
@@ -93,7 +93,7 @@ impl Distribution {
 fn nearness(series: &str, choice: &Choice) -> String {
     match choice.release.is_called(series) {
         true => format!("Linux {series}, {choice}"),
-        false => format!("Linux {series} is not implemented, {choice} is the nearest"),
+        false => format!("Linux {series} is not implemented; {choice} is the nearest"),
     }
 }
 

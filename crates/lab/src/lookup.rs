@@ -74,7 +74,7 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
                 },
             );
             Err(UnknownScheduler(format!(
-                "there is no release \"{version}\" of {bare}{nearest}; there are {}",
+                "there is no release \"{version}\" of {bare}{nearest}; the releases are {}",
                 known.join(", ")
             )))
         }
@@ -83,7 +83,7 @@ pub fn find(name: &str) -> Result<Choice, UnknownScheduler> {
             let names: Vec<&str> = registry::ALL.iter().map(|entry| entry.name.as_ref()).collect();
             let close = close_names(bare, names.iter().copied());
             let hint = if close.is_empty() {
-                format!("there are {}", names.join(", "))
+                format!("the schedulers are {}", names.join(", "))
             } else {
                 format!("did you mean {}? (`schedlab list` shows them all)", close.join(" or "))
             };

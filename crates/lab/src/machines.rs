@@ -17,10 +17,10 @@ pub fn find(name: &str) -> Result<Description, DescriptionError> {
         if Path::new(name).is_file()
             && std::fs::read_to_string(name).is_ok_and(|text| text.contains(MEASURED))
         {
-            error.message = "this is what `schedlab host` measured of a workload, for `schedlab \
-                             compare`; a machine's file is what `schedlab host --measure --out` \
-                             writes"
-                .into();
+            error.message =
+                "this is a measurement of a workload by `schedlab host`, for `schedlab compare`; a \
+                 machine's file is what `schedlab host --measure --out` writes"
+                    .into();
         }
         error
     });

@@ -19,8 +19,8 @@ pub(crate) fn with_settings(name: &str) -> Result<(&str, Vec<Setting>), UnknownS
     let Some(at) = settings_at(name) else {
         if name.contains('=') {
             return Err(UnknownScheduler(format!(
-                "{name}: this setting names no scheduler; put it behind a name and a colon, as in \
-                 cfs:{name}, or set it for all schedulers by --set {name}"
+                "{name}: this setting names no scheduler; put it after a name and a colon, as in \
+                 cfs:{name}, or set it for all schedulers with --set {name}"
             )));
         }
         return Ok((name, vec![]));
@@ -41,7 +41,7 @@ pub(crate) fn with_settings(name: &str) -> Result<(&str, Vec<Setting>), UnknownS
         if !setting.contains('=') {
             let list = match set.last() {
                 Some(last) if !setting.is_empty() => format!(
-                    " (several values make columns by --set {}={},{setting})",
+                    " (several values make columns with --set {}={},{setting})",
                     last.name(),
                     last.value()
                 ),

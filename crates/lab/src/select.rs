@@ -157,9 +157,9 @@ mod tests {
         let message = find("round_robbin").unwrap_err().to_string();
         assert!(message.contains("did you mean round_robin?"), "{message}");
         let message = find("zzz").unwrap_err().to_string();
-        assert!(message.contains("there are round_robin"), "{message}");
+        assert!(message.contains("the schedulers are round_robin"), "{message}");
         let message = find("round_robin@2.0").unwrap_err().to_string();
-        assert!(message.contains("there are 1.0, 1.2, 1.2.13"), "{message}");
+        assert!(message.contains("the releases are 1.0, 1.2, 1.2.13"), "{message}");
         let message = find("eevdf@6.9").unwrap_err().to_string();
         let nearest = "the nearest is eevdf@6.8 (eevdf@6.9: rules as 6.8; they were not";
         assert!(message.contains(nearest), "{message}");

@@ -121,7 +121,7 @@ impl Setting {
         };
         if kind == "nice" {
             if owner.is_empty() {
-                return Err("there is no task behind nice: write it as nice:KEY=5".into());
+                return Err("the task is missing after nice: write it as nice:KEY=5".into());
             }
             let wrong = || format!("{name}={value}: a nice value is a whole number, -20 to 19");
             let nice = exact(value, 1).and_then(|nice| i32::try_from(nice).ok());
@@ -335,7 +335,7 @@ fn split(text: &str) -> Result<(&str, &str), String> {
         return Err("there is no name before the =".into());
     }
     if value.trim().is_empty() {
-        return Err(format!("there is no value behind {name}="));
+        return Err(format!("there is no value after {name}="));
     }
     Ok((name.trim(), value.trim()))
 }
@@ -401,8 +401,8 @@ fn quota(name: &str, text: &str) -> Result<Option<(u64, u64)>, String> {
     }
     let wrong = || {
         format!(
-            "{name}={text}: a quota is CPU time and period, as 20ms/100ms (plain numbers are us; \
-             periods are 1ms to 1s), or max"
+            "{name}={text}: a quota is CPU time and period, such as 20ms/100ms (plain numbers are \
+             us; periods are 1ms to 1s), or max"
         )
     };
     let (quota, period) = match text.split_once('/') {
@@ -418,9 +418,9 @@ fn quota(name: &str, text: &str) -> Result<Option<(u64, u64)>, String> {
 
 /// Parses a time for the setting `name`; `example` is a right one.
 fn us(name: &str, text: &str, example: &str) -> Result<u64, String> {
-    whole_us(text)
-        .filter(|us| *us < 1 << 44)
-        .ok_or_else(|| format!("{name}={text}: it is a time, as {example} (plain numbers are us)"))
+    whole_us(text).filter(|us| *us < 1 << 44).ok_or_else(|| {
+        format!("{name}={text}: it is a time, such as {example} (plain numbers are us)")
+    })
 }
 
 /// Parses a time as a whole number of µs.

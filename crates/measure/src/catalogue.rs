@@ -842,12 +842,11 @@ pub const ALL: &[Metric] = &[
     )
     .distribution("burst_lag")
     .example(
-        "A hog and a sleeper of equal weight on one CPU. The sleeper wakes, runs 10 ms at once \
-         and sleeps. The fluid machine has given each 5 ms by then: the sleeper is 5 ms ahead, \
-         the hog 5 ms behind. 5 ms for this burst. In the next 10 ms the hog runs alone, and \
-         the fluid machine does the rest of the sleeper's burst beside it: they are even. If \
-         the hog had kept the CPU for 100 ms first, the sleeper would have been 50 ms behind: \
-         50 ms.",
+        "A hog and a sleeper of equal weight on one CPU. The sleeper wakes, runs 10 ms at once and \
+         sleeps. The fluid machine has given each 5 ms by then: the sleeper is 5 ms ahead, the hog \
+         5 ms behind. 5 ms for this burst. In the next 10 ms the hog runs alone, and the fluid \
+         machine runs the rest of the sleeper's burst alongside it: they are even. If the hog had \
+         kept the CPU for 100 ms first, the sleeper would have been 50 ms behind: 50 ms.",
     ),
     metric(
         Run,
@@ -857,9 +856,9 @@ pub const ALL: &[Metric] = &[
         Higher,
         "(sum x)^2 / (n sum x^2), x = min(1, CPU time / due) over tasks; due = what the fluid \
          machine of `burst_lag` gave it while it was runnable; x = 1 where nothing was due",
-        "1 = all had the same part of what was due to them, 1/n = one had it. Promptness is not \
-         punished: a task that had more than was due counts as one that had it. Ordinary tasks \
-         that were runnable for any time; no value without any.",
+        "1 = all had the same part of what was due to them, 1/n = one task had it all. Promptness \
+         is not penalised: a task that had more than was due counts as one that had exactly that. \
+         Ordinary tasks that were runnable for any time; no value without any.",
     )
     .json("fairness.jain_backlogged")
     .example(
@@ -885,7 +884,7 @@ pub const ALL: &[Metric] = &[
         Count,
         Lower,
         "times that tasks reached a timer that had already expired",
-        "None where there are no periods.",
+        "No value if there are no periods.",
     )
     .json("totals.missed_periods")
     .example(
@@ -1071,8 +1070,8 @@ pub const ALL: &[Metric] = &[
     .json("kernel.kinds[].ns")
     .paper_s("kernel spin")
     .example(
-        "Two CPUs want one runqueue's lock at once; each holds it for 1 us: one of them spins \
-         for 1 us.",
+        "Two CPUs take one runqueue's lock at once; each holds it for 1 us: one of them spins for \
+         1 us.",
     ),
     metric(
         Run,

@@ -35,7 +35,10 @@ pub fn check(axes: &For) -> Result<(), Error> {
     }
     let count = axes.values().fold(1_usize, |count, values| count.saturating_mul(values.len()));
     if count > COMBINATIONS_MAX {
-        return Err(format!("for has {count} combinations; there can be {COMBINATIONS_MAX}").into());
+        return Err(format!(
+            "for has {count} combinations; at most {COMBINATIONS_MAX} are allowed"
+        )
+        .into());
     }
     Ok(())
 }

@@ -421,7 +421,7 @@ test = "end.cfs == 20 and end.eevdf == 20"
                 "run 1: for has 2000000000 combinations",
             ),
             ("cpu-ratio a b", "cpu-ratio a z", "there is no such task"),
-            ("cpu-ratio a b", "cpu a b", "\"b\" is one word too many"),
+            ("cpu-ratio a b", "cpu a b", "\"b\" is superfluous"),
             ("test = ", "value = \"1\"\nlow = 2\nhigh = 1\ntest = ", "low must not exceed high"),
             ("\"end.cfs", &format!("\"{deep}end.cfs"), "nested more than 100 levels deep"),
         ] {

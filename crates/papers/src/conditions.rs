@@ -123,7 +123,7 @@ impl Conditions {
         if self.points < most || self.points > POINTS_MAX {
             let points = self.points;
             return wrong(format!(
-                "points is {points}; give {most} (as many as the longest axis) to {POINTS_MAX}"
+                "points is {points}; give {most} (the length of the longest axis) to {POINTS_MAX}"
             ));
         }
         if self.points < POINTS && self.fewer.is_none() && self.phase {
@@ -328,7 +328,7 @@ mod tests {
     fn what_makes_no_sense_is_told() {
         for (text, part) in [
             ("points = 10", "fewer than 30 phases need a reason"),
-            ("points = 1", "give 2 (as many as the longest axis)"),
+            ("points = 1", "give 2 (the length of the longest axis)"),
             ("points = 100000", "to 10000"),
             ("ticks = []", "ticks is empty"),
             ("for.phase = [1]", "for.phase always exists"),

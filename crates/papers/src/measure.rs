@@ -46,7 +46,7 @@ pub fn measure(report: &RunReport, what: &str) -> Result<f64, Error> {
         }
     };
     match arguments.get(words_most) {
-        Some(word) => Err(Error::new(format!("\"{word}\" is one word too many")).at(what)),
+        Some(word) => Err(Error::new(format!("\"{word}\" is superfluous")).at(what)),
         None => Ok(value),
     }
 }

@@ -261,7 +261,7 @@ impl Page<'_> {
     fn forgotten(&self) -> Markup {
         html! {
             section id="forgotten" {
-                h2 { "Ranges that no experiment asks for" }
+                h2 { "Ranges that no experiment demands" }
                 ul {
                     @for row in self.forgotten {
                         li {
@@ -379,7 +379,7 @@ fn missed(judged: &Judged) -> String {
     let mut words = judged.says.clone();
     if judged.values.is_some() {
         let range = range(judged.range);
-        let asked = if range.is_empty() { String::new() } else { format!("; asked: {range}") };
+        let asked = if range.is_empty() { String::new() } else { format!("; demanded: {range}") };
         let unit = if judged.unit.is_empty() { String::new() } else { format!(" {}", judged.unit) };
         words += &format!(": simulated {}{asked}{unit}", simulated(judged));
     }
@@ -556,7 +556,7 @@ published = [1.25]
         let html = page(HOGS, 1);
         let at = |part: &str| html.find(part).unwrap_or_else(|| panic!("no {part}"));
         assert!(at("the 1st is &lt;impossible&gt;: simulated 1.2") < at("id=\"experiments\""));
-        assert!(at("; asked: at most 1") < at("id=\"experiments\""));
+        assert!(at("; demanded: at most 1") < at("id=\"experiments\""));
         assert!(at("so is this") > at("id=\"X-1\""), "soft ones only with their experiment");
         let none = page(&HOGS.replace("high = 1", "high = 2"), 1);
         assert!(none.contains("missed, or met in part</h2>\n<p>None.</p>"));

@@ -147,7 +147,8 @@ pub fn change(workload: &mut Workload, trace: &Trace, text: &str) -> Result<(), 
         if rest.trim() != "off" {
             return Err(wrong("it must be `autogroup off`".into()));
         }
-        let in_session = |path: &mut String| path.starts_with(crate::autogroup::PREFIX);
+        let in_session =
+            |path: &mut String| path.starts_with(schedlab_workload::groups::autogroup::PREFIX);
         workload.tasks.iter_mut().for_each(|it| _ = it.set.taskgroup.take_if(in_session));
         return Ok(());
     }

@@ -106,7 +106,7 @@ impl Side {
         let schema = document["schema"].as_str();
         if schema != Some(SCHEMA) {
             return Err(format!(
-                "\"schema\" is {}, and must be \"{SCHEMA}\", as `schedlab record` writes it",
+                "\"schema\" is {}; it must be \"{SCHEMA}\", as `schedlab record` writes it",
                 schema.map_or("missing".into(), |schema| format!("\"{schema}\""))
             ));
         }

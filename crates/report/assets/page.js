@@ -70,7 +70,7 @@ Lab.links = function (timeline) {
 Lab.fail = function (error) {
   document.body.dataset.failed = String(error);
   document.querySelector('main').prepend(Lab.el('p', { class: 'note', role: 'alert' },
-    `The data of this page cannot be read (${error.message}). A browser of 2023 or later can.`));
+    `The data of this page cannot be read (${error.message}). Use a browser of 2023 or later.`));
 };
 
 Lab.start = async function () {

@@ -270,7 +270,7 @@ impl<'a> Input<'a> {
         let read = self.text[..self.text.len() - self.rest.len()].trim_end();
         match read {
             "" => format!("`{}`: {message}", self.text),
-            read => format!("`{}`, behind `{read}`: {message}", self.text),
+            read => format!("`{}`, after `{read}`: {message}", self.text),
         }
     }
 

@@ -239,7 +239,7 @@ const BLANK: char = ' ';
 fn legend(report: &Report, winners: &[Vec<bool>], style: Style) -> String {
     let mut text = String::new();
     if !style.color && winners.iter().flatten().any(|best| *best) {
-        text.push_str("* the best of the row\n");
+        text.push_str("* best of the row\n");
     }
     if let Some(run) = report.runs.iter().find(|run| run.repetitions.len() > 1) {
         let (first, last) = (&run.repetitions[0], &run.repetitions[run.repetitions.len() - 1]);

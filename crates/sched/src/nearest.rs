@@ -118,7 +118,7 @@ const BETWEEN: &[Between] = &[
         from: "4.15",
         to: "4.17",
         like: "4.18",
-        differs: "they were not examined; by recollection, runnable weights came with 4.15 and \
+        differs: "they were not examined; from memory: runnable weights came with 4.15 and \
                   estimated utilisation with 4.17",
     },
     Between {
@@ -126,15 +126,15 @@ const BETWEEN: &[Between] = &[
         from: "4.20",
         to: "5.2",
         like: "4.19",
-        differs: "they were not examined; by recollection, threads have full capacity since 5.1",
+        differs: "they were not examined; from memory: threads have full capacity since 5.1",
     },
     Between {
         name: "cfs",
         from: "5.3",
         to: "5.3",
         like: "5.4",
-        differs: "it was not examined; by recollection, searches for CPUs that run only \
-                  SCHED_IDLE tasks came with 5.4",
+        differs: "it was not examined; from memory: searches for CPUs that run only SCHED_IDLE \
+                  tasks came with 5.4",
     },
     Between {
         name: "cfs",

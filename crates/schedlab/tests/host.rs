@@ -64,7 +64,7 @@ fn may(probe: &Value, what: &str) -> bool {
 fn the_probe_says_what_is_permitted() {
     let _alone = alone();
     let text = schedlab(&["host", "--probe"]).good();
-    for what in ["SCHED_FIFO", "switches of own threads", "group of great weight", "base slice"] {
+    for what in ["SCHED_FIFO", "switches of own threads", "heavily weighted group", "base slice"] {
         assert!(text.contains(what), "{text}");
     }
     let probe = probed();
@@ -115,7 +115,7 @@ fn what_would_be_set_can_be_looked_at() {
     let scratch = Scratch::new("host-dry");
     let file = scratch.file("all.json", WORKLOAD);
     let text = schedlab(&["host", &file, "--dry-run", "--runs", "2", "--group", "none"]).good();
-    for part in ["2 quiet runs of at most 6", "--group none", "task nice: 1 threads", "priority 5"]
+    for part in ["2 quiet runs of at most 6", "--group none", "task nice: 1 thread,", "priority 5"]
     {
         assert!(text.contains(part), "no {part} in: {text}");
     }
@@ -126,7 +126,7 @@ fn names_do_not_break_lines() {
     let scratch = Scratch::new("host-names");
     let file = scratch.file("names.json", r#"{"tasks": {"a\nb": {"loop": 1, "run": 10}}}"#);
     let text = schedlab(&["host", &file, "--dry-run", "--group", "none"]).good();
-    assert!(text.contains("task a\\nb: 1 threads"), "{text}");
+    assert!(text.contains("task a\\nb: 1 thread,"), "{text}");
 }
 
 /// More threads than two CPUs could wake every ms can be made.

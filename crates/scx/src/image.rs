@@ -159,7 +159,7 @@ impl Image {
                 let known: Vec<&str> = programs().map(|program| program.name.as_str()).collect();
                 let known = match known.as_slice() {
                     [] => "the object has none".into(),
-                    known => format!("there are {}", known.join(", ")),
+                    known => format!("the programs are {}", known.join(", ")),
                 };
                 let what = format!("there is no program {name} of section syscall; {known}");
                 Err(ObjectError::new("", what))

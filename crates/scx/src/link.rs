@@ -333,7 +333,7 @@ impl<'a> Linker<'a> {
             kind => {
                 let op = insn.op;
                 let what = format!("a relocation of kind {kind} of insn {at} ({op:#04x})");
-                Err(self.fault(section, format!("{what} makes no sense")))
+                Err(self.fault(section, format!("{what} is not allowed here")))
             }
         }
     }
@@ -480,7 +480,7 @@ impl<'a> Linker<'a> {
                     R_BPF_64_64 | R_BPF_64_ABS64 => 8,
                     R_BPF_64_ABS32 => 4,
                     kind => {
-                        let what = format!("a relocation of kind {kind} of data makes no sense");
+                        let what = format!("a relocation of kind {kind} of data is not allowed");
                         return Err(self.fault(section, what));
                     }
                 };

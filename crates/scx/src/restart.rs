@@ -43,7 +43,7 @@ impl ScxScheduler {
         if self.restarts.now.1 == IN_ONE_INSTANT_MAX {
             end.message += &format!(
                 "; it was loaded again {IN_ONE_INSTANT_MAX} times in this instant and ended each \
-                 time: it would never begin"
+                 time: it would never start"
             );
             return false;
         }

@@ -67,7 +67,9 @@ fn programs_run_before_the_policy_begins() {
     }
     let unknown =
         rig.policy.call_first("add", &[]).expect_err("there is no such program").to_string();
-    assert!(unknown.contains("no program add of section syscall; there are add_primary, refuse"));
+    assert!(
+        unknown.contains("no program add of section syscall; the programs are add_primary, refuse")
+    );
     assert!(rig.policy.call_first("refuse", &[0; 65]).is_err());
     rig.fork(0);
     assert_eq!((rig.value("primary"), rig.value("given")), (0b1001, -2_i64 as u64));

@@ -375,7 +375,7 @@ fn what_is_not_there_is_refused_with_what_would_be_right() {
         statement(Statement::Write(Entry { cpu: Some(cpu), ..entry(map, number(0), number(1)) }))
     };
     has(on("table", 0), "which has the same values for all CPUs");
-    has(on("stats", 2), "there is no CPU 2; there are 2");
+    has(on("stats", 2), "there is no CPU 2; the machine has 2");
     has(
         statement(Statement::Delete(entry("table", number(0), number(0)))),
         "entries can be deleted only from hashes",

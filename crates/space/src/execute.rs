@@ -74,7 +74,7 @@ pub(super) fn places(
                     | Subject::Setting(_)
             );
             if of_workload {
-                return Err(format!("{}: only a workload has it", axis.name));
+                return Err(format!("{}: it applies only to workloads", axis.name));
             }
             places.push(None);
             continue;
@@ -250,7 +250,7 @@ impl Space {
                 [] => "`schedlab list NAME` shows them".into(),
                 close => format!("did you mean {}?", close.join(" or ")),
             };
-            return Err(format!("{name} is no tunable of {}; {hint}", names.join(", ")));
+            return Err(format!("{name} is not a tunable of {}; {hint}", names.join(", ")));
         }
         Ok(stage.prepared.notes().to_vec())
     }

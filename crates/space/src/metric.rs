@@ -83,7 +83,7 @@ impl RunMetric {
         let close = close_names(name, known.iter().copied());
         Some(match close.as_slice() {
             _ if known.is_empty() => format!("figure({name}): the run found no figures"),
-            [] => format!("there is no figure({name}); there are {}", known.join(", ")),
+            [] => format!("there is no figure({name}); the figures are {}", known.join(", ")),
             close => format!("there is no figure({name}); did you mean {}?", close.join(" or ")),
         })
     }
@@ -109,7 +109,7 @@ impl RunMetric {
                 let close = close_names(name, known.iter().map(String::as_str));
                 let hint = match close.as_slice() {
                     [] if known.is_empty() => "there are none".into(),
-                    [] => format!("there are {}", known.join(", ")),
+                    [] => format!("the {thing}s are {}", known.join(", ")),
                     close => format!("did you mean {}?", close.join(" or ")),
                 };
                 return Some(format!("there is no {thing} \"{name}\"; {hint}"));

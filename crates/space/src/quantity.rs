@@ -134,7 +134,7 @@ fn argument(input: &mut Input<'_>) -> Result<String, String> {
     let rest = input.rest();
     let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
     if end == 0 {
-        return Err(input.error("behind `of`, a task, a group or a CPU is missing"));
+        return Err(input.error("after `of`, a task, a group or a CPU is missing"));
     }
     Ok(input.take(end).into())
 }

@@ -242,7 +242,7 @@ impl Antagonists {
         let _ = writeln!(
             out,
             "\n{:<30}  {:>12}  {:>8}  {:>8}  {:>12}  {:>14}",
-            "task name[tid]", "ran there", "of wait", "in waits", "in line", "ran elsewhere"
+            "task name[tid]", "ran there", "of wait", "in waits", "queued", "ran elsewhere"
         );
         let _ = writeln!(
             out,

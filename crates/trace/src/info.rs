@@ -78,16 +78,16 @@ impl Info {
             ("how long tasks waited (latency, antagonists)", switches.or(woken)),
             ("how another scheduler would have run them (replay)", switches.or(woken)),
             (
-                "whether a task or an interrupt woke",
+                "whether a task or an interrupt caused a wakeup",
                 missing(
                     contexts && wakeups,
                     "contexts: read perf.data or trace.dat itself, or ftrace's text with flags",
                 ),
             ),
             ("parents of tasks", missing(has("sched_process_fork"), "sched_process_fork")),
-            ("when programs begin", missing(has("sched_process_exec"), "sched_process_exec")),
+            ("when programs start", missing(has("sched_process_exec"), "sched_process_exec")),
             (
-                "where woken tasks were put",
+                "on which CPU woken tasks were placed",
                 missing(has("sched_wakeup"), "sched_wakeup (sched_waking only has the CPU before)"),
             ),
             (

@@ -87,12 +87,12 @@ impl fmt::Display for Error {
         match reason {
             Reason::Finished => f.write_str("the benchmark is over"),
             Reason::NoTimePasses { events } => {
-                write!(f, "{events} events without time passing; the program seems to loop")
+                write!(f, "{events} events while no time passed; the program seems to loop")
             }
             Reason::NoTimePassesForAny { events } => {
                 write!(
                     f,
-                    "{events} events of all threads without time passing; the programs seem to loop"
+                    "{events} events of all threads while no time passed; the programs seem to loop"
                 )
             }
             Reason::TooManyThreads { most } => {

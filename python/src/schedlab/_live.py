@@ -152,7 +152,7 @@ def host(
     ``workload``: as for :func:`schedlab.run`, except benchmarks. ``cpus``: CPUs of tasks that name
     none, as a number, a list, or ``"0-3,8"``; ``runs``: number of quiet runs requested; ``start``:
     ``"wake"`` or ``"fork"``; ``noise_limit``: share of the CPUs used by others above which a run is
-    rejected; ``tries``: maximum number of runs; ``group``: place of the group of great weight,
+    rejected; ``tries``: maximum number of runs; ``group``: place of the heavily weighted group,
     ``"auto"``, ``"none"`` or a directory; ``groups``: files with settings of the workload's groups;
     ``trace``: ``"auto"``, ``"own"``, ``"all"`` or ``"none"``; ``leave_out``: leave out tasks whose
     requirements cannot be met.

@@ -387,7 +387,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         heads, rows = self._runs._outcome.comparison_rows()
-        caption = f"{self._runs.name}; * the best of the row"
+        caption = f"{self._runs.name}; * best of the row"
         return html_table(["", *heads], rows, caption)
 
 

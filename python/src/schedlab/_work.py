@@ -79,7 +79,7 @@ class Bench:
                 for run in point["runs"]:
                     for figure in run["figures"]:
                         return str(figure["name"])
-            raise RunError("all runs were ended before there was a result")
+            raise RunError("all runs were ended before they had a result")
         found = self._native.figure(name)
         if found is None:
             raise InputError(f"there is no figure {name}")

@@ -47,8 +47,13 @@ const PARAMETERS: &[Parameter] = &[
     .short('w'),
     Parameter::whole("time", (1, 100_000), "30", "seconds of each run, rounded up to tens")
         .short('t'),
-    Parameter::whole("threads", (0, 4096), "0", "threads of Burn and of Ring; 0: as many as CPUs")
-        .short('L'),
+    Parameter::whole(
+        "threads",
+        (0, 4096),
+        "0",
+        "threads of Burn and of Ring; 0: the number of CPUs",
+    )
+    .short('L'),
     Parameter::real("bench-nice", (-20.0, 19.0), "0", "nice value of the measured task").short('B'),
     Parameter::real("load-nice", (-20.0, 19.0), "0", "nice value of the load").short('N'),
     Parameter::flag("realtime", "measure under SCHED_FIFO 95, and print us").short('r'),

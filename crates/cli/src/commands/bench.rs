@@ -45,13 +45,15 @@ pub fn bench(command: &BenchCommand, output: &mut Output) -> Result<Status, Fail
     }
     let tasks = sweep.tasks_at_once();
     if tasks >= MANY_TASKS {
-        complain(&format!("note: up to {tasks} tasks at once: this takes minutes and gigabytes"));
+        complain(&format!(
+            "note: up to {tasks} tasks at once: this takes minutes, and gigabytes of memory"
+        ));
     }
     let report = run(sweep, &command.common)?;
     warn(&report);
     let figure = figure(&report, command.common.figure.as_deref())?;
     if sweep.has_axis() && figure.is_none() {
-        let message = format!("{}: all runs ended before there was a result", report.benchmark);
+        let message = format!("{}: all runs ended before they had a result", report.benchmark);
         return Err(Failure::Message(message));
     }
     if let Some(path) = &command.common.plot {
@@ -118,7 +120,7 @@ fn planned(file: &Path, changes: &[String]) -> Result<(Plan, Option<String>), Fa
     let plan = Plan::parse(&file, &text).map_err(|error| error.to_string())?;
     if let Load::Workload(_) = plan.load {
         return Err(Failure::Message(format!(
-            "{file}: this is the plan of a workload; run it by `schedlab run {file}`"
+            "{file}: this is the plan of a workload; run it with `schedlab run {file}`"
         )));
     }
     Ok((plan, Some(file)))

@@ -180,10 +180,11 @@ fn at(
 ) -> Result<String, Failure> {
     let cpus = cpus(prepared);
     if let Some(cpu) = request.cpu.filter(|&cpu| cpu >= cpus) {
-        return Err(Failure::Message(format!(
-            "--cpu {cpu}: the machine's CPUs are 0 to {}",
-            cpus - 1
-        )));
+        let known = match cpus {
+            1 => "has only CPU 0".into(),
+            cpus => format!("has CPUs 0 to {}", cpus - 1),
+        };
+        return Err(Failure::Message(format!("--cpu {cpu}: the machine {known}")));
     }
     let mut standing = explain::moment(prepared, scheduler, at_ns).map_err(|e| e.to_string())?;
     let words = Explainer::new(&standing.names, style);

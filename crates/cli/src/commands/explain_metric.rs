@@ -67,10 +67,10 @@ fn write_metric(
         ("definition", format!("{}.", metric.definition)),
     ];
     match statistic {
-        Some(statistic) => lines.push(("of these", format!("{}.", statistic.definition()))),
+        Some(statistic) => lines.push(("statistic", format!("{}.", statistic.definition()))),
         None if metric.distribution => {
             let all = Statistic::ALL.map(|statistic| format!("{}_{}", metric.id, statistic.id()));
-            lines.push(("of these", format!("many values; {}.", all.join(", "))));
+            lines.push(("statistic", format!("one of {}.", all.join(", "))));
         }
         None => {}
     }

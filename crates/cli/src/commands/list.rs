@@ -2,7 +2,7 @@
 
 use crate::args::ListArgs;
 use crate::options::ListFormat;
-use crate::terminal::Output;
+use crate::terminal::{Output, counted};
 use crate::{Failure, Status};
 use schedlab_core::topology::CPUS_MAX;
 use schedlab_core::{BuildConfig, Policy, Scheduler, Tunable};
@@ -166,7 +166,8 @@ fn write_kernels(output: &mut Output) -> Result<(), Failure> {
         "\n\
          Each name selects a column: schedlab run FILE -s 'ubuntu 24.04,rhel9,host'. A release as\n\
          `uname -r` prints it does, too (6.8.0-45-generic); `host` is the kernel of this machine.\n\
-         Series, HZ and preemption models are recollected, not read from the distributions.\n"
+         Series, HZ and preemption models are stated from memory, not read from the \
+         distributions.\n"
     )?;
     Ok(())
 }
@@ -181,7 +182,11 @@ fn write_machine(machine: &Description, output: &mut Output) -> Result<(), Failu
     };
     let hz = hz.map_or(String::new(), |hz| format!(", HZ {hz}"));
     let phase = tick_phase_ns.map_or(String::new(), |ns| format!(", first tick at {ns} ns"));
-    writeln!(output, "    {} CPUs{nodes}{hz}{phase}; {source}", topology.cpus())?;
+    writeln!(
+        output,
+        "    {}{nodes}{hz}{phase}; {source}",
+        counted(topology.cpus() as usize, "CPU")
+    )?;
     if costs.is_some() {
         let calibrated = numbers.iter().filter(|number| number.calibrated).count();
         let power =

@@ -30,9 +30,7 @@ pub fn replay(args: &ReplayArgs, output: &mut Output) -> Result<Status, Failure>
         files::check_other(path, option, &args.file)?;
         files::check(path)?;
         let (what, is_ours): (_, fn(&str) -> bool) = match option {
-            "--json" => {
-                ("an answer of `schedlab replay`", |text| text.starts_with("{\n  \"name\""))
-            }
+            "--json" => ("a result of `schedlab replay`", |text| text.starts_with("{\n  \"name\"")),
             _ => ("a workload of `schedlab replay`", |text| text.starts_with("{\n  \"global\"")),
         };
         files::check_replaceable(path, option, what, is_ours)?;
@@ -199,7 +197,7 @@ fn text(answer: &ReplayReport, explain: bool) -> String {
     let _ = writeln!(out, "trust: {} ({})", answer.grade, answer.trust_sentence());
     let _ = writeln!(out, "       {}", answer.expected_sentence());
     if !answer.changed.is_empty() {
-        let _ = writeln!(out, "from the third column on: {}", answer.changed.join("; "));
+        let _ = writeln!(out, "changes from the third column on: {}", answer.changed.join("; "));
     }
     out.push('\n');
     table(answer, &mut out);
@@ -247,7 +245,7 @@ fn table(answer: &ReplayReport, out: &mut String) {
         out.push('\n');
     }
     if shown.left_out > 0 {
-        let _ = writeln!(out, "and {} smaller groups (--format json has them)", shown.left_out);
+        let _ = writeln!(out, "and {} smaller groups (--format json shows them)", shown.left_out);
     }
 }
 

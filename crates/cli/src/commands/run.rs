@@ -136,7 +136,7 @@ fn planned(args: &RunArgs, source: &Source) -> Result<Plan, Failure> {
     if !matches!(plan.load, Load::Workload(_)) {
         let file = &source.file;
         return Err(Failure::Message(format!(
-            "{file}: this is the plan of a benchmark; run it by `schedlab bench plan {file}`"
+            "{file}: this is the plan of a benchmark; run it with `schedlab bench plan {file}`"
         )));
     }
     Ok(plan)

@@ -42,7 +42,7 @@ pub fn replay(args: &ScxReplayArgs, output: &mut Output) -> Result<Status, Failu
         Some(name) => name,
         None => {
             return Err(Failure::Message(format!(
-                "{file}: {} is not known as a twin of a scheduler: name one, e.g. --with \
+                "{file}: {} is not a known twin of a scheduler: name the scheduler, e.g. --with \
                  o_n@2.4.19",
                 log.header.policy
             )));
@@ -53,7 +53,7 @@ pub fn replay(args: &ScxReplayArgs, output: &mut Output) -> Result<Status, Failu
     let needs = Needs { cpus: *cpus, hz: Some(*hz), ..Needs::default() };
     if let Some(reason) = choice.refuses(&needs) {
         return Err(Failure::Message(format!(
-            "{file}: {choice} cannot make its decisions: {reason}"
+            "{file}: {choice} cannot make the decisions of the log: {reason}"
         )));
     }
     let options = Options {
@@ -73,7 +73,7 @@ pub fn replay(args: &ScxReplayArgs, output: &mut Output) -> Result<Status, Failu
     let _ = std::panic::take_hook();
     let report = report.map_err(|message| {
         format!(
-            "{file}: its events are impossible; {choice} stops with: {}",
+            "{file}: its events are impossible: {choice} stops with: {}",
             message.lines().next().unwrap_or_default()
         )
     })?;

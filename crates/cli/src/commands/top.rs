@@ -34,7 +34,8 @@ pub fn top(args: &TopArgs, output: &mut Output) -> Result<Status, Failure> {
         if let Some((what, _)) = lacking.iter().find(|(_, is_terminal)| !is_terminal) {
             return Err(Failure::Message(format!(
                 "error: schedlab top needs a terminal, and {what} is not one\n   = help: --batch \
-                 prints one frame as text; `schedlab timehist` prints the whole run, a line a slice"
+                 prints one frame as text; `schedlab timehist` prints the whole run, one line per \
+                 slice"
             )));
         }
     }
@@ -192,7 +193,7 @@ fn contenders(prepared: &Prepared, names: &[String]) -> Result<Vec<Contender>, F
         _ => {
             let names = all.iter().map(Contender::to_string).collect::<Vec<_>>().join(", ");
             Err(Failure::Message(format!(
-                "--scheduler: one or two are shown at a time; choose from {names}"
+                "--scheduler: at most two are shown at a time; choose from {names}"
             )))
         }
     }

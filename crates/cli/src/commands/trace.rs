@@ -78,7 +78,7 @@ fn print_info(
     let mut row = |name: &str, value: &str| writeln!(output, "  {name:<10} {value}");
     row(
         "span",
-        &format!("{}, from {} on", format::duration(span_ns, true), seconds(header.begin_ns)),
+        &format!("{}, from {}", format::duration(span_ns, true), seconds(header.begin_ns)),
     )?;
     let online = match header.cpus_online {
         Some(online) if online != header.cpus => format!(" ({online} were online)"),
@@ -130,7 +130,8 @@ fn print_info(
     for (name, seen) in names.iter().take(NAMES) {
         let (tasks, cpu) = (seen.tasks, format::duration(seen.cpu_ns, true));
         let switches = format::count(seen.switches_in);
-        writeln!(output, "  {name:<16} {cpu:>10}  {tasks:>5} tasks  {switches:>10} turns")?;
+        let task = if tasks == 1 { "task" } else { "tasks" };
+        writeln!(output, "  {name:<16} {cpu:>10}  {tasks:>5} {task:<5}  {switches:>10} turns")?;
     }
     if names.len() > NAMES {
         writeln!(output, "  and {} more names", names.len() - NAMES)?;

@@ -50,7 +50,7 @@ impl Prompt {
         match self {
             Prompt::Time => "Go to (1.5s, 20ms; +5ms, -5ms from here; 50%): ",
             Prompt::Window => "Window for %CPU and %WAIT (e.g. 20ms): ",
-            Prompt::Name => "Find a task whose name has: ",
+            Prompt::Name => "Find a task whose name contains: ",
         }
     }
 }

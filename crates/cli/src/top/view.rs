@@ -175,7 +175,7 @@ fn above(frame: &mut Frame<'_>, app: &mut App<'_>, area: Rect, theme: Theme) {
             lines.extend(broken(states, inner, " "));
             ("Keys", lines)
         }
-        Popup::Asking => ("Why", vec![" The run is repeated to find out ...".into()]),
+        Popup::Asking => ("Why", vec![" The run is repeated to find the reason ...".into()]),
         Popup::Why(lines) => {
             let lines = lines.iter().flat_map(|line| broken(line, inner, "      "));
             ("Why", lines.collect())

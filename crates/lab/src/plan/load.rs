@@ -161,7 +161,7 @@ impl Loaded {
         } else if paths.is_empty() {
             "no task is in a group: use `taskgroup` of a task, or --groups".into()
         } else {
-            format!("there are {}", paths.join(", "))
+            format!("the groups are {}", paths.join(", "))
         };
         Err(format!("there is no group {path}; {hint}"))
     }
@@ -174,7 +174,7 @@ fn renice(model: &mut Model, key: &str, nice: i32) -> Result<(), String> {
         let keys = || model.tasks.iter().map(|task| task.key.as_str());
         let close = close_names(key, keys());
         let hint = match close.as_slice() {
-            [] => format!("there are {}", keys().collect::<Vec<_>>().join(", ")),
+            [] => format!("the tasks are {}", keys().collect::<Vec<_>>().join(", ")),
             close => format!("did you mean {}?", close.join(" or ")),
         };
         return Err(format!("nice:{key}: there is no task \"{key}\"; {hint}"));
@@ -347,7 +347,7 @@ fn benchmark(name: &str) -> Result<&'static dyn schedlab_bench::Benchmark, Error
         let names = || schedlab_bench::ALL.iter().map(|benchmark| benchmark.name());
         let close = close_names(name, names());
         let hint = match close.as_slice() {
-            [] => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+            [] => format!("the benchmarks are {}", names().collect::<Vec<_>>().join(", ")),
             close => format!("did you mean {}?", close.join(" or ")),
         };
         Error::Plan(format!("there is no benchmark \"{name}\"; {hint}"))

@@ -156,11 +156,11 @@ fn every_mistake_is_found_before_the_first_run() {
         (|plan| plan.set[0].1 = "6e6,6ms".into(), "the value 6ms is given twice"),
         (
             |plan| plan.set.push(("nice:c".into(), 5.into())),
-            "there is no task \"c\"; there are a, b",
+            "there is no task \"c\"; the tasks are a, b",
         ),
         (
             |plan| plan.set.push(("shares:/other".into(), 5.into())),
-            "there is no group /other; there are /g",
+            "there is no group /other; the groups are /g",
         ),
         (
             |plan| {

@@ -218,13 +218,12 @@ fn changed_work(
     config: &RunConfig,
 ) -> Result<(Workload, Timetable), Error> {
     let (mut changed, mut timetable) = (workload.clone(), Timetable::default());
-    let own = tried.iter().flat_map(|changes| changes.split(';'));
-    for change in replay.changes.iter().map(String::as_str).chain(own).map(str::trim) {
+    let given = replay.changes.iter().map(|change| ("--change", change.as_str()));
+    let own = tried.iter().flat_map(|changes| changes.split(';')).map(|change| ("--try", change));
+    for (option, change) in given.chain(own) {
+        let change = change.trim();
         match change.strip_prefix("group ") {
-            Some(setting) => {
-                let action = format!("0s group {}", setting.trim());
-                timetable.add(Timetable::parse_option(&action)?);
-            }
+            Some(_) => timetable.add(Timetable::parse_change(option, change)?),
             None => tasks::change(&mut changed, trace, change).map_err(Error::Plan)?,
         }
     }

@@ -82,7 +82,7 @@ pub(super) fn add(
         );
     }
     if urgent > 0 {
-        note('R', "real-time tasks are taken as SCHED_FIFO".into());
+        note('R', "real-time tasks are treated as SCHED_FIFO".into());
     }
     let exhausted = exhausted(prepared, runs);
     if !exhausted.is_empty() {
@@ -91,12 +91,12 @@ pub(super) fn add(
             .take(NAMED_MAX)
             .map(|(name, end_ns)| {
                 let s = *end_ns as f64 / 1e9;
-                format!("{name} has done all that was recorded after {s:.3} s")
+                format!("{name} has done all of its recorded work after {s:.3} s")
             })
             .collect();
         let more = exhausted.len().saturating_sub(NAMED_MAX);
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        note('X', format!("{}{more}; after that its load is missing", shown.join("; ")));
+        note('X', format!("{}{more}; from then on the load is missing", shown.join("; ")));
     }
     let mut hangs = false;
     for (runner, runs) in setup.columns.iter().zip(runs) {

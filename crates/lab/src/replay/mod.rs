@@ -171,7 +171,12 @@ impl Replay {
         }
         let side = match &self.side {
             Some(Source { file, text }) => {
-                let wrong = |what: String| Error::Plan(format!("{file}:{what}"));
+                let wrong = |what: String| {
+                    // A place in the text, `LINE:COLUMN`, follows the name of the file directly.
+                    let space =
+                        if what.starts_with(|c: char| c.is_ascii_digit()) { "" } else { " " };
+                    Error::Plan(format!("{file}:{space}{what}"))
+                };
                 let side = Side::parse(text).map_err(wrong)?;
                 side.set_processes(&mut trace);
                 Some(side)

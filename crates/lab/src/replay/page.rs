@@ -171,7 +171,7 @@ fn sections(report: &ReplayReport, table: &Table) -> Vec<html::Section> {
         format!("{}.", capital(&report.expected_sentence())),
     ];
     if !report.changed.is_empty() {
-        trust.push(format!("From the third column on: {}.", report.changed.join("; ")));
+        trust.push(format!("Changes from the third column on: {}.", report.changed.join("; ")));
     }
     let figure = |shown: &Shown| Figure {
         text: format!("{} {}", shown.middle, shown.unit).trim_end().into(),

@@ -45,8 +45,9 @@ impl Prepared {
     pub fn sample(&self, seed: u64) -> Result<Sample, Error> {
         let columns = &self.setup.columns;
         let outcome = ensemble::run(self, &columns[columns.len() - 1], seed, ())?;
-        let ensemble::Outcome { tasks, limited, left, .. } = outcome;
-        Ok(Sample { tasks, limited, left: left.len() })
+        let ensemble::Outcome { tasks, mut groups, left, .. } = outcome;
+        groups.retain(|(_, stats)| stats.nr_periods > 0);
+        Ok(Sample { tasks, limited: groups, left: left.len() })
     }
 
     /// Whether each task of the trace is reported.

@@ -160,15 +160,15 @@ const ROWS: [Row; 17] = [
     ),
     (
         "p50 latency",
-        "Time from a wakeup to the CPU, which half of them did not exceed. Percentiles are shown \
-         and not judged.",
+        "Time from a wakeup until the task runs; half of them did not exceed it. Percentiles are \
+         shown, but not judged.",
         |it| it.p50.as_ref(),
         times,
     ),
     (
         "p99 latency",
-        "Time from a wakeup to the CPU, which 99 of 100 did not exceed. Percentiles are shown and \
-         not judged.",
+        "Time from a wakeup until the task runs; 99 of 100 did not exceed it. Percentiles are \
+         shown, but not judged.",
         |it| it.p99.as_ref(),
         times,
     ),
@@ -199,13 +199,13 @@ const ROWS: [Row; 17] = [
     ),
     (
         "p95 response",
-        "Time from the arrival of a request to the next sleep, which 95 of 100 did not exceed.",
+        "Time from the arrival of a request to the next sleep; 95 of 100 did not exceed it.",
         |it| it.response.p95.as_ref(),
         times,
     ),
     (
         "p99 response",
-        "Time from the arrival of a request to the next sleep, which 99 of 100 did not exceed.",
+        "Time from the arrival of a request to the next sleep; 99 of 100 did not exceed it.",
         |it| it.response.p99.as_ref(),
         times,
     ),
@@ -218,13 +218,13 @@ const ROWS: [Row; 17] = [
     ),
     (
         "p95 round trip",
-        "Time of a round trip, which 95 of 100 did not exceed.",
+        "Time of a round trip; 95 of 100 did not exceed it.",
         |it| it.round_trip.p95.as_ref(),
         times,
     ),
     (
         "p99 round trip",
-        "Time of a round trip, which 99 of 100 did not exceed.",
+        "Time of a round trip; 99 of 100 did not exceed it.",
         |it| it.round_trip.p99.as_ref(),
         times,
     ),
@@ -290,7 +290,7 @@ impl ReplayReport {
     pub fn sleeps_sentence(&self) -> String {
         let sleeps = &self.sleeps;
         format!(
-            "{} end with another task's work, {} after a duration (devices, timers), {} at a fixed \
+            "{} ended by another task's work, {} after a duration (devices, timers), {} at a fixed \
              time (clocks, arrivals)",
             sleeps.edge, sleeps.relative, sleeps.absolute
         )
@@ -299,7 +299,7 @@ impl ReplayReport {
     /// States the error of the replay under the recorded scheduler in a sentence.
     pub fn trust_sentence(&self) -> String {
         format!(
-            "the replay under the recorded scheduler misses ends by {}, waiting by {}",
+            "the replay under the recorded scheduler is off by {} in ends, and by {} in waiting",
             percent(self.e_end),
             percent(self.e_wait)
         )

@@ -80,7 +80,7 @@ impl Bracket {
                 bracket.calls.push((function.into(), arguments(item, value)?));
             } else if name == "user" {
                 if value.is_empty() {
-                    return Err("user= needs the script of the user half, as user=FILE.toml".into());
+                    return Err("user= needs the script of the user half: user=FILE.toml".into());
                 }
                 bracket.user = Some(value.into());
             } else if let Some(name) = name.strip_prefix("expects.") {
@@ -91,7 +91,8 @@ impl Bracket {
                 let ns = value.parse().ok().filter(|ns| *ns < 1_000_000_000_u64);
                 bracket.put_back_ns = ns.ok_or_else(|| {
                     format!(
-                        "{item}: it must be a time in ns below one second, as put_back_ns=30000"
+                        "{item}: it must be a time in ns below one second, such as \
+                         put_back_ns=30000"
                     )
                 })?;
             } else if name == "on_error" {

@@ -51,7 +51,8 @@ pub(super) fn end(mut session: Session<'_>, until_ns: u64) -> Result<Run, Error>
                     deadlock = Some(waits.clone());
                 }
                 let at_s = machine.now_ns() as f64 / 1e9;
-                warnings.push(format!("from {at_s:.6} s on no task could ever run again: {waits}"));
+                warnings
+                    .push(format!("from {at_s:.6} s on, no task could ever run again: {waits}"));
             }
             outcome.end
         }
@@ -249,7 +250,7 @@ fn waits_of_benchmark(kernel: &Kernel, now_ns: u64) -> String {
         .collect();
     let more = if waiting.len() > MOST { ", ..." } else { "" };
     format!(
-        "at {:.6} s no task can ever run again: {}{more}",
+        "at {:.6} s, no task can ever run again: {}{more}",
         now_ns as f64 / 1e9,
         lines.join(", ")
     )

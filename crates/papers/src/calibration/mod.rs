@@ -149,7 +149,7 @@ impl Calibration {
         if let Some(twice) =
             held_out.iter().find(|point| points.iter().any(|other| other.what == point.what))
         {
-            let message = format!("{} is fitted to; it cannot be held out, too", twice.what);
+            let message = format!("{} is fitted to; it cannot also be held out", twice.what);
             return Err(Error::new(message).at("held_out"));
         }
         let mut checked = vec![];

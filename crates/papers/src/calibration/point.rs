@@ -68,7 +68,7 @@ impl Point {
             .at(&what)
         })?;
         if measurement.source.trim().is_empty() {
-            return Err(Error::new("source is empty; say where the value was published").at(what));
+            return Err(Error::new("source is empty; state where the value was published").at(what));
         }
         check_seeds(measurement.seeds).at(&what)?;
         let bench = Bench {

@@ -203,7 +203,7 @@ fn parameters(report: &BenchReport) -> Markup {
                     tr {
                         th scope="row" { "seeds" }
                         td.text { (seeds) }
-                        td.text { "of everything random: one run for each" }
+                        td.text { "of all random choices: one run for each" }
                     }
                 }
             }

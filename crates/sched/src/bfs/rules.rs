@@ -31,7 +31,7 @@ define_rules! {
         10 NOT_EARLIER Preempt "not_earlier":
             "No running task is less entitled (a worse level, or a later deadline): the task \
              waits.";
-        11 IDLE_POLICY Preempt "idle_policy": "A SCHED_IDLEPRIO task preempts none (0.404).";
+        11 IDLE_POLICY Preempt "idle_policy": "A SCHED_IDLEPRIO task preempts no other (0.404).";
         12 SYNC_WAKEUP Preempt "sync_wakeup":
             "No CPU is idle, and the waker is about to leave its CPU to the task.";
         13 STILL_CURRENT Preempt "still_current":

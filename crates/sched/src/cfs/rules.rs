@@ -73,8 +73,8 @@ schedlab_core::define_rules! {
             "The new task starts a slice after min_vruntime (START_DEBIT): the current one, which \
              is not ahead of that, continues to run.";
         148 CHILD_RUNS_FIRST Preempt "child_runs_first":
-            "The child should run first (sched_child_runs_first): it exchanges virtual times with \
-             its parent and preempts it.";
+            "The child is to run first (sched_child_runs_first): it swaps virtual times with its \
+             parent and preempts it.";
         149 FORK_RESCHEDULES Preempt "fork_reschedules":
             "Every fork makes its CPU reschedule (2.6.24).";
         150 SLICE_OVER Preempt "slice_over":

@@ -185,7 +185,7 @@ impl Tunables {
                 "sched_shares_thresh",
                 self.shares_thresh as i64,
                 (0, i64::from(i32::MAX)),
-                "smaller changes of a group's weight on a CPU are not made",
+                "smaller changes of a group's weight on a CPU are skipped",
             );
             add(
                 "sched_time_avg",

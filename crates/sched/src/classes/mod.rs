@@ -358,7 +358,7 @@ pub trait FairClass: Class {
         group: GroupId,
         quota: &Quota,
     ) -> Result<(), Refused> {
-        Err(Errno::NotSupported.because("this release has no quotas: cfs@3.2 and eevdf have"))
+        Err(Errno::NotSupported.because("this release has no quotas: cfs@3.2 and eevdf have them"))
     }
 
     /// See [`Inspect::group_stats`](schedlab_core::Inspect::group_stats).

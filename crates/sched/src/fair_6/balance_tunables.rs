@@ -35,7 +35,7 @@ impl BalanceTunables {
                 name: nr_migrate.into(),
                 value: i64::from(self.nr_migrate),
                 range: (1, 1024),
-                help: "tasks looked at in one balancing",
+                help: "maximum number of tasks examined in a balancing pass",
             },
         ]
     }
@@ -47,6 +47,6 @@ pub fn quota_slice(us: i64) -> Tunable {
         name: bandwidth::TUNABLE.into(),
         value: us,
         range: (1, i64::from(i32::MAX)),
-        help: "what a CPU draws at a time from a limited group's account, us",
+        help: "runtime that a CPU draws at a time from a limited group's account, us",
     }
 }

@@ -1,5 +1,5 @@
-//! `NI_RANDOM`: newly idle CPUs balance less often the less it achieves (6.18's stable series, and
-//! back-ports of it).
+//! `NI_RANDOM`: newly idle CPUs balance less often if that achieves little (6.18's stable series,
+//! and back-ports of it).
 //!
 //! Each CPU counts, for each domain, how often it has gone idle and how often balancing then
 //! brought a task. After 1024 calls the share of successes becomes the probability with which the

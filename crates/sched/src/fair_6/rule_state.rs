@@ -27,7 +27,7 @@ shared_questions! {
         true
     }
 
-    /// Whether fair servers, in place of real-time throttling, keep real-time tasks from starving
+    /// Whether fair servers, instead of real-time throttling, keep real-time tasks from starving
     /// the others.
     fn has_fair_server(self) -> bool {
         true
@@ -408,7 +408,7 @@ shared_questions! {
         false
     }
 
-    /// Whether balancing does not ask if a task's dequeue is delayed before it moves it.
+    /// Whether balancing moves a task without asking whether its dequeue is delayed.
     #[inline]
     fn moves_delayed_tasks(self) -> bool {
         false
@@ -421,8 +421,8 @@ shared_questions! {
         false
     }
 
-    /// Whether balancing goes on past its limit of tasks to examine until it has found one that may
-    /// run on the destination.
+    /// Whether balancing continues past its limit of tasks to examine until it has found one that
+    /// may run on the destination.
     #[inline]
     fn looks_until_movable(self) -> bool {
         false
@@ -478,7 +478,7 @@ pub trait FairTunables: Copy + Debug {
     /// The tunables of balancing.
     fn balancing(&self) -> &BalanceTunables;
 
-    /// `NI_RANDOM`: whether newly idle CPUs balance less often the less it achieves.
+    /// `NI_RANDOM`: whether newly idle CPUs balance less often if that achieves little.
     fn ni_random(&self) -> bool;
 
     /// Switches of the choice of CPU at wakeups.

@@ -29,7 +29,7 @@ define_rules! {
              woken one (a worse level, or a later deadline).";
         11 NOT_EARLIER Preempt "not_earlier":
             "No running task is less entitled: the task waits.";
-        12 IDLE_POLICY Preempt "idle_policy": "A SCHED_IDLEPRIO task preempts none.";
+        12 IDLE_POLICY Preempt "idle_policy": "A SCHED_IDLEPRIO task preempts no other.";
         13 SYNC_WAKEUP Preempt "sync_wakeup":
             "No CPU is idle, and the waker is about to leave its CPU to the task.";
         14 STILL_CURRENT Preempt "still_current":

@@ -83,7 +83,7 @@ impl Muqss {
                 "yield_type",
                 yield_type,
                 (0, 2),
-                "a yield 0: does nothing, 1: reschedules, 2: gives a new deadline, too",
+                "a yield 0: does nothing, 1: reschedules, 2: also assigns a new deadline",
             ),
             tunable(
                 "iso_cpu",

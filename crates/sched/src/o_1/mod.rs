@@ -281,8 +281,8 @@ impl Inspect for O1 {
                 name: "cache_decay_ticks".into(),
                 value: self.cache_decay_ticks as i64,
                 range: (0, 1_000_000),
-                help: "a busy CPU takes no task that ran within this many jiffies (the kernel \
-                    derives it from the cache size)",
+                help: "a busy CPU takes no task that ran within this number of jiffies (the kernel \
+                       derives it from the cache size)",
             },
             Balancing::ByWeight => Tunable {
                 name: "cache_hot_time_ns".into(),

@@ -26,8 +26,7 @@ pub static ENTRY: Entry = Entry {
     name: Cow::Borrowed("o_1"),
     title: Cow::Borrowed("O(1) scheduler"),
     summary: Cow::Borrowed(
-        "two arrays of 140 lists a CPU; a task that sleeps much gets a better \
-        priority",
+        "two arrays of 140 lists per CPU; a task that often sleeps gets a better priority",
     ),
     origin: Origin::Linux,
     releases: &[

@@ -17,7 +17,7 @@ define_rules! {
         5 NOT_LARGER Preempt "not_larger":
             "The woken task's counter does not exceed the running task's by more than the \
              release's margin.";
-        6 CPU_IDLE Preempt "cpu_idle": "The idle task runs, which looks for work all the time.";
+        6 CPU_IDLE Preempt "cpu_idle": "The idle task runs, and looks for work continually.";
         7 PARENT_GIVES_UP Preempt "parent_gives_up":
             "The new task's parent is outside the workload, and gives up the CPU at once.";
         8 CHILD_WAITS Preempt "child_waits":

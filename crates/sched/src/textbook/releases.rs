@@ -273,7 +273,7 @@ pub static MLQ: Entry = Entry {
 pub static MLFQ: Entry = Entry {
     name: Cow::Borrowed("mlfq"),
     title: Cow::Borrowed("Multilevel feedback queue"),
-    summary: Cow::Borrowed("tasks sink by using their slices; better levels first"),
+    summary: Cow::Borrowed("tasks that use up their slices sink; better levels run first"),
     origin: Origin::Textbook,
     releases: &[
         release(

@@ -21,7 +21,7 @@ define_rules! {
         6 BEST_LEVEL Pick "best_level":
             "The first task of the best level of feedback that is not empty runs.";
         7 BEST_CLASS Pick "best_class":
-            "The first task of the class that is first at present runs.";
+            "The first task of the class that currently comes first runs.";
         8 RUNS_ON Pick "runs_on":
             "The running task is not preempted: no task is strictly better, or the policy never \
              preempts.";

@@ -118,14 +118,14 @@ fn interrupted_or_on_one_core_it_gives_the_same_bytes() {
 fn what_cannot_be_done_is_said() {
     schedlab(&["bench", "hackbanch"]).error(&["hackbanch", "hackbench"]);
     run(&["--groups", "0"]).error(&["'--groups <N,...>'", "0 is out of range; give 1 to 10000"]);
-    run(&["--groups", "9..3"]).error(&["\"9..3\" goes down; a range is FROM..TO:STEP"]);
+    run(&["--groups", "9..3"]).error(&["\"9..3\" is descending; a range is FROM..TO:STEP"]);
     schedlab(&["bench", "hackbench", "--groups=10000", "--fds=1000"])
         .error(&["more than 1000000 tasks"]);
     run(&["--cpus", "3", "--machine", "flat-2"])
         .error(&["flat-2: it has 2 CPUs, so 3 cannot be used"]);
     run(&["--machine", "nowhere"]).error(&["nowhere"]);
     run(&["--set", "sched_latency_ns=1"])
-        .error(&["sched_latency_ns is no tunable of any of the schedulers"]);
+        .error(&["sched_latency_ns is not a tunable of any of the schedulers"]);
     run(&["--plot", "x.svg"]).error(&["--plot: there is only one point"]);
     run(&["--groups=1,2", "--plot", "no/such/directory/x.svg"])
         .error(&["no/such/directory/x.svg: the directory no/such/directory does not exist"]);

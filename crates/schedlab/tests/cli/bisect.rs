@@ -28,9 +28,10 @@ fn the_fork_change_of_6_19_is_found() {
     for part in [
         "1 step of 5 % or more",
         "eevdf@6.18 to eevdf@6.19: +200.0 %, worse",
-        "By one rule, new in 6.19: a child with no shorter slice preempts nothing",
+        "The cause is one rule, new in 6.19: a child with no shorter slice preempts nothing",
         "only_short_children_preempt      no    yes  1.50 ms  100 %",
-        "The schedules part at 1 ms, after 3 equal steps, on CPU 0, which has run server-0 since 0 ms.",
+        "The schedules diverge at 1 ms, after 3 equal steps, on CPU 0, which has run server-0 \
+         since 0 ms.",
         "eevdf@6.18: helper-0 runs, by `earliest_eligible_deadline`",
         "eevdf@6.19: no such step; server-0 continues.",
         "preempt, by `no_shorter_slice`",
@@ -83,7 +84,7 @@ fn settings_are_switched_one_by_one() {
     let step = &found["steps"][0];
     assert_eq!((&step["verdict"], &step["cause"]), (&"setting".into(), &"base_slice_ns".into()));
     let text = schedlab(&bisect("eevdf@6.18", to)).good();
-    assert!(text.contains("The setting `base_slice_ns` makes it."), "{text}");
+    assert!(text.contains("The cause is the setting `base_slice_ns`."), "{text}");
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn other_schedulers_are_one_step() {
     // CFS and EEVDF share rules and settings, which are tried.
     let text = schedlab(&bisect("6.1", "6.6")).good();
     assert!(text.contains("eevdf replaces cfs: another scheduler."), "{text}");
-    assert!(text.contains("Without effect here: forks_count_forbidden_cpus"), "{text}");
+    assert!(text.contains("No effect here: forks_count_forbidden_cpus"), "{text}");
     // BORE is EEVDF with a patch, which can be switched off.
     let bore = "eevdf@6.18";
     let metric = ["--metric", "wakeup_latency_p99", "--from", "bore", "--to", bore];
@@ -151,14 +152,18 @@ fn other_schedulers_are_one_step() {
 fn tunables_are_set_where_they_exist() {
     let set = ["--set", "base_slice_ns=300us", "--set", "nice:helper=1"];
     let output = schedlab(&[&bisect("6.1", "6.6")[..], &set].concat());
-    assert!(output.stderr.contains("base_slice_ns is no tunable of cfs@6.1"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("base_slice_ns is not a tunable of cfs@6.1"),
+        "{}",
+        output.stderr
+    );
     let command = "--set base_slice_ns=300000 --set nice:helper=1 --scheduler eevdf@6.6 --at";
     assert!(output.stdout.contains(command), "{}", output.stdout);
     assert!(output.stdout.contains("--set nice:helper=1 --scheduler cfs@6.1 --at"));
     let with = |set: &str, part: &str| {
         schedlab(&[&bisect("6.1", "6.6")[..], &["--set", set]].concat()).error(&[part]);
     };
-    with("NO_SUCH=1", "--set: NO_SUCH is no tunable of eevdf@6.6");
+    with("NO_SUCH=1", "--set: NO_SUCH is not a tunable of eevdf@6.6");
     with("RUN_TO_PARITY=0,1", "--set RUN_TO_PARITY=0,1: several values; give one");
     with("RUN_TO_PARITY=7", "RUN_TO_PARITY=7: it must be 0 to 1");
 }
@@ -200,12 +205,12 @@ fn mistakes_are_found_before_anything_runs() {
     refused("wiat(helper)", "6.6", "7.3", "there is no metric \"wiat\"; did you mean wait?");
     refused("wait(helpr)", "6.6", "7.3", "there is no task \"helpr\"; did you mean helper?");
     refused("figure(time)", "6.6", "7.3", "only a benchmark has figures");
-    refused("jobs", "7.3", "6.6", "eevdf@7.3 is later than eevdf@6.6; exchange the two");
+    refused("jobs", "7.3", "6.6", "eevdf@7.3 is later than eevdf@6.6; swap the two");
     refused("jobs", "6.18", "6.18", "nothing differs");
     refused("turnaround_mean(server)", "6.18", "6.19", "nothing that it measures happened");
     refused("jobs", "6.7", "6.10", "both are eevdf@6.8 (6.7: Linux 6.7 is not implemented");
     refused("jobs", "six", "7.3", "--from: there is no scheduler \"six\"");
-    refused("jobs", "eevdf@6.18", "eevdf@6.18:NO_SUCH=1", "NO_SUCH is no tunable of eevdf@6.18");
+    refused("jobs", "eevdf@6.18", "eevdf@6.18:NO_SUCH=1", "NO_SUCH is not a tunable of eevdf@6.18");
     let threshold = [&bisect("6.6", "7.3")[..], &["--threshold", "-1%"]].concat();
     schedlab(&threshold).error(&["it must be a percentage of at least 0"]);
     let rule = ["run", FORKING, "-s", "eevdf:rule.has_one_tree=1"];

@@ -65,7 +65,7 @@ fn lists_make_a_column_for_each_combination() {
     assert_eq!(columns(&[&["-s", "cfs"][..], &a, &b].concat()), expected);
     // A scheduler without the tunable is left out, or is unchanged.
     let ran = server(&[&["-s", "o_1,bfs,cfs"][..], &a].concat());
-    let note = "left out: o_1@2.6.0, bfs@0.404 (sched_latency_ns is no tunable of them)";
+    let note = "left out: o_1@2.6.0, bfs@0.404 (sched_latency_ns is not a tunable of them)";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     ran.good();
     let as_is = ["-s", "o_1,cfs", "--set", "sched_latency_ns=default,6ms"];
@@ -154,7 +154,7 @@ fn what_cannot_be_set_is_said_with_what_could() {
     let own = |name: &str, parts: &[&str]| {
         server(&["-s", name]).error(parts);
     };
-    own("cfs:base_slice_ns=5", &["base_slice_ns is no tunable of cfs@2.6.32; eevdf@6.18"]);
+    own("cfs:base_slice_ns=5", &["base_slice_ns is not a tunable of cfs@2.6.32; eevdf@6.18"]);
     own(
         "cfs,sched_latency_ns=6ms",
         &["this setting names no scheduler", "cfs:sched_latency_ns=6ms"],
@@ -343,7 +343,7 @@ fn the_main_line_is_shown_and_the_best_is_marked() {
     assert_eq!(head(&[]), ["o_n", "o_1", "cfs", "bfs", "eevdf"]);
     assert_eq!(head(&["-s", "main"]), head(&[]));
     let text = server(&["--rows", "wait_max"]).good();
-    assert!(text.contains('*') && text.contains("* the best of the row"), "{text}");
+    assert!(text.contains('*') && text.contains("* best of the row"), "{text}");
     assert!(!text.contains('\x1b'), "{text}");
     let bold = server(&["--rows", "wait_max", "--color", "always"]).good();
     assert!(bold.contains("\x1b[1m") && !bold.contains('*'), "{bold}");

@@ -125,7 +125,7 @@ fn what_never_happens_is_told() {
     run_error(
         "two.json",
         &["-s", "cfs", "--timetable", "tests/defects/late.timetable"],
-        &["late.timetable:2", "ends before its first time, 5 s"],
+        &["late.timetable:2", "ends before its first occurrence, at 5 s"],
     );
     let ran = run("two.json", &["-s", "cfs", "--at", "5s renice a 5"]);
     assert!(ran.stderr.contains("`5s renice a 5` never takes effect"), "{}", ran.stderr);
@@ -163,7 +163,7 @@ fn what_takes_long_is_told_before() {
     let often = "tests/defects/every-1ns.timetable";
     let two = "tests/defects/two.json";
     let line = first_words(&["run", two, "-s", "cfs", "--timetable", often]);
-    assert!(line.contains("is done 999999999 times"), "{line}");
+    assert!(line.contains("occurs 999999999 times"), "{line}");
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn settings_of_one_scheduler_are_a_column_of_their_own() {
     let ran = run("naps.json", &["-s", "eevdf,eevdf", "--set", "DELAY_DEQUEUE=0"]);
     assert!(ran.stderr.contains("eevdf@6.18 is named twice; it is run once"), "{}", ran.stderr);
     ran.good();
-    run_error("naps.json", &["-s", "eevdf[x=1]"], &["x is no tunable of eevdf@6.18"]);
+    run_error("naps.json", &["-s", "eevdf[x=1]"], &["x is not a tunable of eevdf@6.18"]);
     run_error("naps.json", &["-s", "eevdf[x"], &["there is no ] at the end"]);
     // A plan keeps the names.
     let scratch = crate::support::Scratch::new("settings");

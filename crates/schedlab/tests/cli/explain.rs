@@ -37,7 +37,7 @@ fn every_scheduler_explains_a_moment() {
         let text = said(&[DESKTOP, "--scheduler", scheduler, "--at", "2ms"]);
         assert!(text.contains("CPU 0: "), "{scheduler}: {text}");
         assert!(text.contains("It was picked by `"), "{scheduler}: {text}");
-        assert!(text.contains("If it picked now it would be "), "{scheduler}: {text}");
+        assert!(text.contains("If it picked now, the choice would be "), "{scheduler}: {text}");
         assert!(text.contains("\nThen, at "), "{scheduler}: {text}");
     }
 }
@@ -51,14 +51,14 @@ fn a_task_that_waits_is_told_behind_whom() {
     std::fs::write(&file, hogs).unwrap();
     let file = file.to_str().unwrap();
     let text = said(&[file, "-s", "o_n", "--at", "1ms", "--task", "hog-0"]);
-    assert!(text.contains("hog-0 waits for CPU 0, since 0 ms (1.00 ms)."), "{text}");
+    assert!(text.contains("hog-0 has been waiting for CPU 0 since 0 ms (1.00 ms)."), "{text}");
     assert!(text.contains("hog-1 has the CPU"), "{text}");
     assert!(text.contains("goodness"), "{text}");
     assert!(text.contains("It next got a CPU at "), "{text}");
     let text = said(&[file, "-s", "o_n", "--worst", "1"]);
     assert!(text.contains("1. hog-0 waited 60.0 ms, from 0 ms to 60 ms"), "{text}");
     assert!(text.contains("by these numbers they are equal"), "{text}");
-    assert!(text.contains("Meanwhile the CPU that it waited for was with\n     hog-"), "{text}");
+    assert!(text.contains("Meanwhile the CPU that it waited for ran\n     hog-"), "{text}");
     std::fs::remove_file(file).unwrap();
 }
 
@@ -80,9 +80,12 @@ fn what_cannot_be_explained_is_told() {
         (&[DESKTOP, "-s", "cfs", "--at", "-1"], "0.5s, 500ms"),
         (&[DESKTOP, "-s", "cfs", "--at", "-1s"], "0.5s, 500ms"),
         (&[DESKTOP, "-s", "cfs", "--at", "1s", "--set", "sched_latency_ns=1ms,2ms"], "one value"),
-        (&[DESKTOP, "-s", "cfs", "-c", "2", "--at", "1s", "--cpu", "9"], "CPUs are 0 to 1"),
+        (
+            &[DESKTOP, "-s", "cfs", "-c", "2", "--at", "1s", "--cpu", "9"],
+            "the machine has CPUs 0 to 1",
+        ),
         (&[DESKTOP, "-s", "cfs", "--at", "100s"], "the run ended at"),
-        (&[DESKTOP, "-s", "cfs", "--at", "1s", "--cpu", "4"], "CPUs are 0 to 0"),
+        (&[DESKTOP, "-s", "cfs", "--at", "1s", "--cpu", "4"], "the machine has only CPU 0"),
         (&[DESKTOP, "-s", "cfs", "--at", "1s", "--task", "none"], "there is no task none"),
         (&[DESKTOP, "-s", "cfs", "--wakeup", "99999999"], "wakeups in this run"),
         (&[DESKTOP, "-s", "cfs", "--wakeup", "0"], "0 is not in 1.."),
@@ -106,10 +109,11 @@ fn without_a_name_the_newest_is_explained() {
 #[test]
 fn between_ticks_keys_are_those_of_the_moment() {
     let text = said(&[DESKTOP, "--scheduler", "cfs", "--at", "500.5ms"]);
-    assert!(text.contains("CPU 0: cc-1 runs since 499 ms (1.50 ms)."), "{text}");
+    assert!(text.contains("CPU 0: cc-1 has run since 499 ms (1.50 ms)."), "{text}");
     assert!(text.contains("> cc-1    129946546"), "{text}");
-    let (_, now) =
-        text.split_once("If it picked now it would be cc-0, among:").expect("the pick is shown");
+    let (_, now) = text
+        .split_once("If it picked now, the choice would be cc-0, among:")
+        .expect("the pick is shown");
     assert!(now.contains("    cc-1    131446546"), "{text}");
     assert!(!text.contains("by its accounts"), "{text}");
 }

@@ -34,7 +34,7 @@ fn the_least_limit_that_holds_an_aim_is_found_and_said_in_the_words_of_each_plac
     let cpus: f64 = marked[0].split_whitespace().nth(1).expect("a limit").parse().expect("CPUs");
     let quota_us = (cpus * 100_000.0).round();
     for part in [
-        "The least limit that holds p99 < 50ms in all 3 runs: 0.",
+        "The smallest limit that meets p99 < 50ms in all 3 runs: 0.",
         &format!("cgroup v2    cpu.max: {quota_us} 100000"),
         "systemd      CPUQuota=",
         "Docker       --cpus 0.",
@@ -75,12 +75,12 @@ fn an_aim_that_no_limit_holds_is_status_1() {
     let options = ["--quota", "50ms", "--aim", "p99 < 1ms"];
     let outcome = schedlab(&limits(&options));
     assert_eq!((outcome.status, outcome.stderr.as_str()), (1, ""));
-    let said = "No limit that was tried holds p99 < 1ms in all 3 runs.\n\
-                Neither does the group without a limit.\n";
+    let said = "No limit that was tried meets p99 < 1ms in all 3 runs.\n\
+                Nor does the group without a limit.\n";
     assert!(outcome.stdout.ends_with(said), "{}", outcome.stdout);
     // Without an aim there is nothing to miss.
     let text = schedlab(&limits(&["--quota", "50ms"])).good();
-    assert!(text.contains("No limit that was tried has a p99 within 10 %"), "{text}");
+    assert!(text.contains("No limit that was tried keeps the p99 within 10 %"), "{text}");
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
         (vec!["limits", SERVER, "--group", "/bx"], &["no group /bx", "did you mean /box?"][..]),
         (vec!["limits", SERVER, "--group", "/"], &["the root group has no limit", "/box"]),
         (vec!["limits", SERVER], &["--group"]),
-        (limits(&["--aim", "p98 < 5ms"]), &["no figure \"p98\"", "p99 < 50ms"]),
-        (limits(&["--quota", "20"]), &["\"20\" is no quota", "0.5cpu"]),
+        (limits(&["--aim", "p98 < 5ms"]), &["unknown figure \"p98\"", "p99 < 50ms"]),
+        (limits(&["--quota", "20"]), &["\"20\" is not a quota", "0.5cpu"]),
         (limits(&["--period", "2s"]), &["1ms to 1s"]),
         (limits(&["-s", "o_1"]), &["o_1"]),
         (limits(&["-s", "cfs@2.6.32"]), &["limit"]),

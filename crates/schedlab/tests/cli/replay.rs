@@ -26,7 +26,7 @@ fn a_recording_under_other_schedulers() {
     for wanted in ["recorded", "replayed (eevdf@6.18)", "cfs@2.6.32", "bfs@0.404", "trust: "] {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
-    assert!(text.contains("from the third column on: nice hog +10"), "{text}");
+    assert!(text.contains("changes from the third column on: nice hog +10"), "{text}");
     // The groups are in a file named after the trace.
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("groups from examples/traces/desk.groups"), "{said}");
@@ -105,7 +105,7 @@ fn the_page_has_what_was_recorded_above_the_alternatives() {
         "\"spec\":\"recorded\"",
         "\"spec\":\"replayed (eevdf@6.18)\"",
         "\"spec\":\"cfs@2.6.32, nice hog +10\"",
-        "From the third column on: nice hog +10.",
+        "Changes from the third column on: nice hog +10.",
     ] {
         assert!(html.contains(wanted), "{wanted}");
     }

@@ -162,7 +162,7 @@ fn a_tunable_is_set_where_it_is_known() {
     let set = ["--set", "sched_latency_ns=6000000"];
     let ran = schedlab(&["run", &hogs, "-s", "o_1,cfs", "-f", "json", set[0], set[1]]);
     assert!(
-        ran.stderr.contains("note: sched_latency_ns is no tunable of o_1@2.6.0"),
+        ran.stderr.contains("note: sched_latency_ns is not a tunable of o_1@2.6.0"),
         "{}",
         ran.stderr
     );
@@ -175,7 +175,7 @@ fn a_tunable_is_set_where_it_is_known() {
     assert_eq!(latency["value"], 6_000_000);
     let run = |set| schedlab(&["run", &hogs, "-s", "o_1,cfs", "--set", set]);
     run("sched_latency=1")
-        .error(&["sched_latency is no tunable", "did you mean sched_latency_ns?"]);
+        .error(&["sched_latency is not a tunable", "did you mean sched_latency_ns?"]);
     run("sched_latency_ns=5").error(&["cfs@2.6.32: sched_latency_ns=5: it must be 100000 to "]);
     run("sched_latency_ns=many").error(&["\"many\" is not a whole number"]);
     run("sched_latency_ns").error(&["KEY=VALUE"]);

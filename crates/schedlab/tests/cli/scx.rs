@@ -249,7 +249,7 @@ fn programs_of_user_space_are_run_first() {
     assert!(text.contains("syscall") && text.contains("add_primary(3, -1)"), "{text}");
     assert!(text.contains("events: 16 bytes 0100000000000000e803"), "{text}");
     let unknown = schedlab(&[&args[..], &["--scx-call", "add=1"]].concat());
-    unknown.error(&["no program add of section syscall; there are add_primary, refuse"]);
+    unknown.error(&["no program add of section syscall; the programs are add_primary, refuse"]);
     let refused = schedlab(&[&args[..], &["--scx-call", "refuse"]].concat());
     refused.error(&["refuse returned -22"]);
 }

@@ -207,7 +207,7 @@ fn why_is_answered_for_a_task_and_for_a_cpu() {
     pty.press("w");
     let expected = said(&["--task", "cc-2"]);
     let first = expected.lines().nth(2).expect("text after the title and a blank line");
-    assert!(first.contains("cc-2 waits for CPU 0"), "{expected}");
+    assert!(first.contains("cc-2 has been waiting for CPU 0"), "{expected}");
     pty.until(&["Why", first]);
     pty.press("\x1b");
     pty.until_it("the table again", |screen| screen.contents().contains("%CPU  %AVG"));
@@ -215,7 +215,7 @@ fn why_is_answered_for_a_task_and_for_a_cpu() {
     let expected = said(&["--cpu", "0"]);
     let picked =
         expected.lines().find(|line| line.starts_with("It was picked by")).expect("a rule");
-    pty.until(&["cc-1 runs since", &picked[..40]]);
+    pty.until(&["cc-1 has run since", &picked[..40]]);
     pty.press("\x1b[6~");
     pty.until(&["lines "]);
     pty.press("q");

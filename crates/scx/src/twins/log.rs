@@ -88,7 +88,8 @@ fn record(line: &str, cpus: u32) -> Result<Decision, String> {
         }
     }
     let set = |name: &str, value: &str| {
-        set_of_cpus(value).ok_or_else(|| format!("{name}={value}: write a set of CPUs as 0x3"))
+        set_of_cpus(value)
+            .ok_or_else(|| format!("{name}={value}: write a set of CPUs, such as 0x3"))
     };
     let asks = values.remove("asks").map_or(Ok(0), |value| set("asks", value))?;
     let before = if event == EventKind::Pick { "prev" } else { "parent" };
@@ -214,8 +215,8 @@ impl Log {
             None => wrong(last, "the log has no records"),
             Some(first) if first.event != EventKind::Init => wrong(
                 last + 1,
-                "the log does not begin when the policy was loaded: its first record must be an \
-                 init",
+                "the log does not begin with the loading of the policy: its first record must be \
+                 an init",
             ),
             Some(_) => Ok(Log { header, decisions }),
         }
@@ -270,13 +271,17 @@ set at_tail=1
             ("0 init 0", "0 begin 0", "d.log:8: \"begin\" is not an event; events are init,"),
             ("0 init 0", "2 init 0", "d.log:8: CPU 2: there are CPUs 0 to 1"),
             ("0 init 0", "0 tick 7", "d.log:8: nice= is missing"),
-            ("0 init 0", "0 pick 0", "d.log:8: the log does not begin when the policy"),
+            (
+                "0 init 0",
+                "0 pick 0",
+                "d.log:8: the log does not begin with the loading of the policy",
+            ),
             ("1 1100", "1 1k", "d.log:9: the time in ns is \"1k\"; it must be"),
             ("nice=-5", "nice=20", "d.log:9: nice=20: it is -20 to 19"),
             (
                 "mm=1 allowed=0x3",
                 "mm=1 allowed=3",
-                "d.log:9: allowed=3: write a set of CPUs as 0x3",
+                "d.log:9: allowed=3: write a set of CPUs, such as 0x3",
             ),
             ("mm=1 allowed=0x3", "mm=1 allowed=0x4", "d.log:9: allowed=0x4: it must contain"),
             ("on=1", "on=1 on=1", "d.log:9: on is given twice"),

@@ -23,7 +23,7 @@ fn missing<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>)
         None if known.len() > 12 => {
             format!("there is no {what} {name}; `schedlab scx show` lists them")
         }
-        None => format!("there is no {what} {name}; there are {}", known.join(", ")),
+        None => format!("there is no {what} {name}; the names are {}", known.join(", ")),
     }
 }
 
@@ -478,7 +478,7 @@ impl Scope<'_> {
                 return Err(format!("{name} is a {kind}, which has the same values for all CPUs"));
             }
             if cpu >= self.image.cpus {
-                return Err(format!("there is no CPU {cpu}; there are {}", self.image.cpus));
+                return Err(format!("there is no CPU {cpu}; the machine has {}", self.image.cpus));
             }
         }
         let key = self.key(map, entry.key.as_ref())?;

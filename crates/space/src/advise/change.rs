@@ -4,7 +4,7 @@ use crate::limits::{Limit, number};
 use schedlab_core::Quota;
 use schedlab_lab::plan::SetValues;
 use schedlab_lab::replay::Replay;
-use schedlab_replay::autogroup;
+use schedlab_workload::groups::autogroup;
 use std::fmt::Write as _;
 
 /// A change of the recorded work or its machine.

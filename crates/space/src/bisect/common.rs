@@ -70,12 +70,12 @@ impl<'a> CommonSettings<'a> {
                 // The plan's own error has hints.
                 let why = prepare(self.plan, choices[choices.len() - 1], &[]).err();
                 return Err(why.map_or_else(
-                    || format!("--set: {name} is no tunable of these releases"),
+                    || format!("--set: {name} is not a tunable of these releases"),
                     |why| format!("--set: {why}"),
                 ));
             }
             if !without.is_empty() {
-                notes.push(format!("{name} is no tunable of {}", without.join(", ")));
+                notes.push(format!("{name} is not a tunable of {}", without.join(", ")));
             }
         }
         Ok(notes)

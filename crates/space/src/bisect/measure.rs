@@ -22,7 +22,7 @@ pub struct Reading {
 
 /// Reason for which a run without a fault has no figure.
 const NOTHING: &str =
-    "nothing that it measures happened (`schedlab explain-metric NAME` describes a metric)";
+    "no event that it measures occurred (`schedlab explain-metric NAME` describes a metric)";
 
 impl Reading {
     fn failed(error: impl ToString) -> Reading {

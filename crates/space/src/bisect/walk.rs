@@ -91,8 +91,8 @@ impl Walk {
             _ => {
                 let why: Vec<String> = notes.iter().map(|note| format!(" ({note})")).collect();
                 return Err(format!(
-                    "--from {from} --to {to}: both are {}{}, so nothing differs; name two releases, \
-                     or a setting such as {}:NAME=VALUE",
+                    "--from {from} --to {to}: both are {}{}, so there is no difference; name two \
+                     releases, or a setting such as {}:NAME=VALUE",
                     points[0],
                     why.concat(),
                     first.choice
@@ -161,7 +161,7 @@ fn releases(from: &Choice, to: &Choice) -> Result<Vec<Choice>, String> {
         return Err(format!("{from} and {to} have no releases in between"));
     };
     if first > last {
-        return Err(format!("{from} is later than {to}; exchange the two"));
+        return Err(format!("{from} is later than {to}; swap the two"));
     }
     Ok(all[first + 1..=last].to_vec())
 }

@@ -27,15 +27,14 @@ impl Aim {
         let (at, sign) = text
             .char_indices()
             .find(|(_, sign)| "<>".contains(*sign))
-            .ok_or_else(|| wrong("an aim has < or >".into()))?;
+            .ok_or_else(|| wrong("an aim needs < or >".into()))?;
         let (name, bound) = (text[..at].trim(), text[at + 1..].trim_start_matches('=').trim());
-        let figure = Figure::find(name).ok_or_else(|| wrong(format!("no figure \"{name}\"")))?;
+        let figure =
+            Figure::find(name).ok_or_else(|| wrong(format!("unknown figure \"{name}\"")))?;
         let is_below = sign == '<';
         if is_below == (figure == Figure::Throughput) {
-            return Err(wrong(format!(
-                "{name} should not be {}",
-                if is_below { "less" } else { "more" }
-            )));
+            let sign = if is_below { ">" } else { "<" };
+            return Err(wrong(format!("an aim for {name} uses {sign}")));
         }
         let bound_of = |bound: &str| -> Option<f64> {
             let number = |text: &str| text.trim().parse::<f64>().ok();
@@ -46,7 +45,8 @@ impl Aim {
             };
             (value.is_finite() && value >= 0.0).then_some(value)
         };
-        let bound_value = bound_of(bound).ok_or_else(|| wrong(format!("no bound \"{bound}\"")))?;
+        let no_bound = || wrong(format!("\"{bound}\" is not a bound for it"));
+        let bound_value = bound_of(bound).ok_or_else(no_bound)?;
         let text = format!("{} {sign} {bound}", figure.name());
         Ok(Aim { figure, is_below, bound: bound_value, text })
     }

@@ -36,7 +36,7 @@ impl QuotaSize {
             time_us(text).map(QuotaSize::Time)
         };
         size.ok_or_else(|| {
-            format!("\"{text}\" is no quota; write 20ms (of each period), 0.5cpu or 50%")
+            format!("\"{text}\" is not a quota; write 20ms (of each period), 0.5cpu or 50%")
         })
     }
 

@@ -358,7 +358,7 @@ fn check_group(group: &str, groups: &[(&str, Quota)], hint: &str) -> Result<Opti
     let paths: Vec<&str> = groups.iter().map(|(path, _)| *path).collect();
     let known = || match paths.as_slice() {
         [] => format!("no task is in a group: {hint}"),
-        paths => format!("there are {}", paths.join(", ")),
+        paths => format!("the groups are {}", paths.join(", ")),
     };
     if group == "/" || group.is_empty() {
         return Err(format!("--group: the root group has no limit; {}", known()));

@@ -67,7 +67,7 @@ pub fn words(limit: &Limit) -> Vec<Words> {
             0,
             format!(
                 "needs cpuCFSQuotaPeriod: {} in the kubelet's configuration (feature gate \
-                 CustomCPUCFSQuotaPeriod), which holds for all pods of the node",
+                 CustomCPUCFSQuotaPeriod), which applies to all pods of the node",
                 time(limit.period_us)
             ),
         );

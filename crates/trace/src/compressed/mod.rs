@@ -51,7 +51,7 @@ impl fmt::Display for ReadError {
                 write!(f, "it is not text (byte {place} is not UTF-8)")
             }
             ReadError::Corrupt { format, message } => {
-                write!(f, "it begins like a {format} file but does not unpack: {message}")
+                write!(f, "it begins like a {format} file, but cannot be decompressed: {message}")
             }
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
     let whole = this.document(&mut input, feed);
     if whole.is_none() && input.failed {
         let place = Place::Byte(input.at);
-        let detail = || "the rest does not unpack".into();
+        let detail = || "the rest cannot be decompressed".into();
         feed.problems.note(Trouble::Torn, 1, place, detail);
     }
     this.slices.finish(feed);

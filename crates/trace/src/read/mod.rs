@@ -198,7 +198,7 @@ impl Trace {
                 }
                 _ => "",
             };
-            return Err(ReadError::new(format!("it does not unpack: {error}{hint}")));
+            return Err(ReadError::new(format!("it cannot be decompressed: {error}{hint}")));
         }
         let format = Format::of(&begin)?;
         Ok(Trace { source, packing, format })

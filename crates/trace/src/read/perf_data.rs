@@ -112,7 +112,7 @@ pub(super) fn read(input: &mut dyn ReadSeek, feed: &mut Feed<'_>) -> Result<(), 
 }
 
 fn cut(what: &str) -> ReadError {
-    ReadError::new(format!("it begins like perf.data, but its {what} is cut"))
+    ReadError::new(format!("it begins like perf.data, but its {what} is truncated"))
 }
 
 /// Returns the bytes of a section.
@@ -163,7 +163,7 @@ impl PerfData {
             table_at = table_at.saturating_add(16);
             let Some(place) = place else {
                 feed.problems.note(Trouble::Torn, 1, Place::Byte(table_at), || {
-                    "the table at the end is missing: the recording was not ended".into()
+                    "the table at the end is missing: the recording was not finished".into()
                 });
                 break;
             };
@@ -261,7 +261,7 @@ impl PerfData {
         });
         if is_whole.is_none() {
             feed.problems.note(Trouble::Torn, 1, Place::Whole, || {
-                "the description of the events is cut".into()
+                "the description of the events is truncated".into()
             });
         }
     }
@@ -345,8 +345,8 @@ impl PerfData {
             all = Packed { is_broken: true, ..Packed::default() };
             feed.problems.note(Trouble::Torn, 1, place, || {
                 format!(
-                    "its packed records do not unpack from here on ({error}): record without -z, \
-                     or read the text of `perf script`"
+                    "its compressed records cannot be decompressed from here on ({error}): record \
+                     without -z, or read the text of `perf script`"
                 )
             });
         } else if packed.is_none() && !all.unpacked.is_empty() {

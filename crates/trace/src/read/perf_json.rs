@@ -33,7 +33,7 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
     let whole = this.document(&mut input, feed);
     if whole.is_none() {
         let detail = || match input.failed {
-            true => "the rest does not unpack".into(),
+            true => "the rest cannot be decompressed".into(),
             false => "the list of samples has no end".into(),
         };
         feed.problems.note(Trouble::Torn, 1, Place::Byte(input.at), detail);
@@ -41,7 +41,7 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
     if this.samples > 0 && this.without_fields == this.samples {
         feed.problems.note(Trouble::Foreign, this.samples, Place::Whole, || {
             "no sample has fields of an event: this perf was built without libtraceevent, or the \
-             events are no tracepoints; give perf.data itself, or `perf script --ns`"
+             events are not tracepoints; give perf.data itself, or `perf script --ns`"
                 .into()
         });
     }

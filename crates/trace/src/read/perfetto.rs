@@ -105,7 +105,7 @@ impl Perfetto {
         let mut unpacked = vec![];
         let mut input = flate2::read::ZlibDecoder::new(bytes).take(PACKET_MAX);
         if input.read_to_end(&mut unpacked).is_err() {
-            let detail = || "compressed packets do not unpack".into();
+            let detail = || "compressed packets cannot be decompressed".into();
             feed.problems.note(Trouble::Torn, 1, place, detail);
         }
         for (field, value) in fields(&unpacked) {

@@ -61,7 +61,7 @@ pub(super) fn read(input: &mut dyn ReadSeek, feed: &mut Feed<'_>) -> Result<(), 
     let mut this = TraceDat::default();
     let begin = bytes_at(input, 0, 4096);
     let mut begin = Bytes::new(begin.get(10..).unwrap_or(&[]), false);
-    let cut = || ReadError::new("it begins like trace.dat, but its header is cut");
+    let cut = || ReadError::new("it begins like trace.dat, but its header is truncated");
     let before = begin.rest.len();
     let version = begin.string().ok_or_else(cut)?;
     this.is_big = begin.number(1).ok_or_else(cut)? == 1;
@@ -93,7 +93,10 @@ pub(super) fn read(input: &mut dyn ReadSeek, feed: &mut Feed<'_>) -> Result<(), 
         }
     }
     if !(64..=PAGE_MAX).contains(&this.page) {
-        return Err(ReadError::new(format!("its pages have {} bytes, which cannot be", this.page)));
+        return Err(ReadError::new(format!(
+            "its pages have {} bytes, which is impossible",
+            this.page
+        )));
     }
     if !this.formats.has_switch() {
         feed.problems.note(Trouble::Foreign, 1, Place::Whole, || {
@@ -151,7 +154,7 @@ impl TraceDat {
         let mut bytes = Bytes::new(&header, self.is_big);
         if self.header_6(&mut bytes, feed).is_none() {
             let at = begin + (header.len() - bytes.rest.len()) as u64;
-            self.torn(feed, at, "the header is cut: the recording was not ended");
+            self.torn(feed, at, "the header is truncated: the recording was not finished");
         }
     }
 
@@ -261,7 +264,7 @@ impl TraceDat {
                 break;
             }
             let Some(options) = self.section(input, at) else {
-                self.torn(feed, at, "a list of options is cut");
+                self.torn(feed, at, "a list of options is truncated");
                 break;
             };
             at = self.options_7(input, &options, &mut buffers, feed).unwrap_or(0);
@@ -308,7 +311,7 @@ impl TraceDat {
                     let section = self.section(input, at).unwrap_or_default();
                     let mut systems = Bytes::new(&section, self.is_big);
                     if self.formats.add_systems(&mut systems).is_none() {
-                        self.torn(feed, at, "the description of the events is cut");
+                        self.torn(feed, at, "the description of the events is truncated");
                     }
                 }
                 21 => {
@@ -349,7 +352,7 @@ impl TraceDat {
                         "its compression is unknown: use the text of \
                          `trace-cmd report -t FILE`"
                     }
-                    _ => "a part does not unpack",
+                    _ => "a part cannot be decompressed",
                 };
                 self.torn(feed, pages_of_cpu.at, what);
             }

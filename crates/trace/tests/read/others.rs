@@ -257,7 +257,10 @@ fn output_of_atrace_is_unpacked() {
     assert_eq!(event_log(&plain).0, event_log(OLD_ANDROID).0);
     let broken = b"capturing trace... done\nTRACE:\nx\x9c\r\n\r\n\r\n";
     let error = refused(broken).to_string();
-    assert!(error.contains("it does not unpack") && error.contains("adb exec-out"), "{error}");
+    assert!(
+        error.contains("it cannot be decompressed") && error.contains("adb exec-out"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn packed_records_that_do_not_unpack_are_told_and_the_rest_is_read() {
     // Not Zstandard at all.
     let other = with_records(&plain, &record(81, b"something else"));
     let error = crate::refused(&other).to_string();
-    assert!(error.contains("do not unpack") && error.contains("without -z"), "{error}");
+    assert!(error.contains("cannot be decompressed") && error.contains("without -z"), "{error}");
 }
 
 /// perf records the parents of tasks that exist when it begins, without a time.

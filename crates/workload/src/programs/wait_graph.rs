@@ -213,7 +213,7 @@ impl fmt::Display for WaitsFor {
                 write!(f, "barrier `{name}`, at which {come} of {needed} have arrived")
             }
             WaitsFor::Semaphore { name } => write!(f, "semaphore `{name}`"),
-            WaitsFor::Resume => f.write_str("being resumed"),
+            WaitsFor::Resume => f.write_str("to be resumed"),
             WaitsFor::Read => f.write_str("something to read"),
             WaitsFor::Write => f.write_str("room to write"),
             WaitsFor::Poll => f.write_str("something to read"),
@@ -227,8 +227,9 @@ impl fmt::Display for WaitingThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} waits for {} ({}, since {})",
+            "{} waits {}{} ({}, since {})",
             self.thread,
+            if matches!(self.waits_for, WaitsFor::Resume) { "" } else { "for " },
             self.waits_for,
             self.place,
             Seconds(self.since_ns)
@@ -248,7 +249,7 @@ impl fmt::Display for Deadlock {
             write!(f, "\n  and {} more", count - NAMED_MAX)?;
         }
         for circle in self.circles.iter().take(NAMED_MAX) {
-            write!(f, "\nin a circle: ")?;
+            write!(f, "\nin a cycle: ")?;
             for &place in circle.iter().take(NAMED_MAX) {
                 let thread = &self.waiting[place];
                 let WaitsFor::Mutex { name, .. } = &thread.waits_for else {
@@ -262,7 +263,7 @@ impl fmt::Display for Deadlock {
             f.write_str(&self.waiting[circle[0]].thread)?;
         }
         if self.circles.len() > NAMED_MAX {
-            write!(f, "\nand {} more circles", self.circles.len() - NAMED_MAX)?;
+            write!(f, "\nand {} more cycles", self.circles.len() - NAMED_MAX)?;
         }
         Ok(())
     }

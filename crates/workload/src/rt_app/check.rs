@@ -357,7 +357,7 @@ fn check_ends(
 }
 
 fn no_time(place: Place, what: &str) -> ModelError {
-    ModelError::new(place, format!("{what} would loop forever without time passing"))
+    ModelError::new(place, format!("{what} would loop forever while no time passes"))
         .with_help("an endless loop needs an event that runs, sleeps or waits")
 }
 

@@ -26,7 +26,8 @@ impl Timetable {
                     let times = entry.when.times(until_ns);
                     if times > MANY {
                         notes.push(format!(
-                            "the timetable: `{line}` is done {times} times, which takes a long time"
+                            "the timetable: `{line}` occurs {times} times, which takes long to \
+                             simulate"
                         ));
                     }
                 }

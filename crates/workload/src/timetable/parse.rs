@@ -48,6 +48,19 @@ impl Timetable {
         let entry = Reader::new(origin, text).entry()?;
         Ok(Timetable { entries: vec![entry] })
     }
+
+    /// Reads one change from the command line, which happens at time 0, for example `group /x
+    /// cpu.max=20000 100000`. `option` names the option in messages.
+    ///
+    /// # Errors
+    /// If it has an error.
+    pub fn parse_change(option: &str, text: &str) -> Result<Timetable, Diagnostic> {
+        let file = format!("option {option}");
+        let origin = Origin { file, text: text.into(), line: 1, names: Vec::new() };
+        let at_0 = When { from_ns: 0, period_ns: None, until_ns: u64::MAX };
+        let entry = Reader::new(origin, text).entry_at(at_0)?;
+        Ok(Timetable { entries: vec![entry] })
+    }
 }
 
 /// An error in a word, and how to correct it.
@@ -126,6 +139,10 @@ impl Reader {
 
     fn entry(mut self) -> Result<Entry, Diagnostic> {
         let when = self.when()?;
+        self.entry_at(when)
+    }
+
+    fn entry_at(mut self, when: When) -> Result<Entry, Diagnostic> {
         let change = self.change()?;
         if self.next < self.words.len() {
             let rest = fault(format!("`{}` is superfluous", self.peek()), None);
@@ -136,7 +153,7 @@ impl Reader {
 
     fn when(&mut self) -> Result<When, Diagnostic> {
         if self.skip("every") {
-            let period_ns = self.take("how often", |word| match duration_ns(word)? {
+            let period_ns = self.take("the interval", |word| match duration_ns(word)? {
                 0 => Err(fault("it must be greater than 0", None)),
                 ns => Ok(ns),
             })?;
@@ -150,8 +167,9 @@ impl Reader {
                 when.until_ns = self.take("the end", |word| match duration_ns(word)? {
                     ns if ns <= from_ns => {
                         let first = crate::seconds::format_s(from_ns);
-                        let message =
-                            format!("it ends before its first time, {first}, so it is never done");
+                        let message = format!(
+                            "it ends before its first occurrence, at {first}, so it never occurs"
+                        );
                         Err(fault(message, "write `from` and the time when it begins".to_string()))
                     }
                     ns => Ok(ns),
@@ -178,7 +196,7 @@ impl Reader {
 
     fn change(&mut self) -> Result<Change, Diagnostic> {
         let at = self.next;
-        let action = self.take("what to do", |word| Ok(word.to_string()))?;
+        let action = self.take("the action", |word| Ok(word.to_string()))?;
         Ok(match action.as_str() {
             "renice" => Change::Nice(
                 self.tasks()?,

@@ -315,22 +315,22 @@ fn barriers_that_can_never_fill() {
 #[test]
 fn endless_loops_in_no_time() {
     for (members, expected) in [
-        ("", "12 tasks.a: task `a` would loop forever without time passing"),
+        ("", "12 tasks.a: task `a` would loop forever while no time passes"),
         (
             r#""run": 0, "yield": """#,
-            "12 tasks.a: task `a` would loop forever without time passing",
+            "12 tasks.a: task `a` would loop forever while no time passes",
         ),
         (
             r#""barrier": "b", "sem_post": "s""#,
-            "12 tasks.a: task `a` would loop forever without time passing",
+            "12 tasks.a: task `a` would loop forever while no time passes",
         ),
         (
             r#""phases": {"p": {"loop": 0, "run": 5}, "q": {"resume": "a"}}"#,
-            "12 tasks.a: task `a` would loop forever without time passing",
+            "12 tasks.a: task `a` would loop forever while no time passes",
         ),
         (
             r#""loop": 1, "phases": {"p": {"run": 5}, "q": {"loop": -1, "signal": "c", "memrun": {"type": "read", "size": 9, "count": 0}}}"#,
-            "40 tasks.a.phases.q: phase `q` of task `a` would loop forever without time passing",
+            "40 tasks.a.phases.q: phase `q` of task `a` would loop forever while no time passes",
         ),
     ] {
         assert_eq!(of_task(members), expected, "{members}");

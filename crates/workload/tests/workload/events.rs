@@ -216,7 +216,7 @@ fn a_thread_that_gets_nowhere_stops_the_run() {
     let stop = ran.end.unwrap_err();
     assert_eq!(
         stop.to_string(),
-        "stopped at 0.000000000 s: thread a-0, `sem_post` in phase `post`: 1000000 events without time passing; the program seems to loop"
+        "stopped at 0.000000000 s: thread a-0, `sem_post` in phase `post`: 1000000 events while no time passed; the program seems to loop"
     );
     let ran = run(r#"{"tasks": {"a": {"loop": 1, "phases": {
         "post": {"loop": 600000, "sem_post": "s"},
@@ -232,7 +232,7 @@ fn threads_that_get_nowhere_together_stop_the_run() {
     let stop = ran.end.unwrap_err().to_string();
     assert!(
         stop.ends_with(
-            "4000000 events of all threads without time passing; the programs seem to loop"
+            "4000000 events of all threads while no time passed; the programs seem to loop"
         ),
         "{stop}"
     );

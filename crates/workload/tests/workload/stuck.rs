@@ -20,7 +20,7 @@ fn threads_that_hold_what_the_others_want() {
   a-0 waits for mutex `n`, held by b-0 (`lock1`, since 0.000010000 s)
   b-0 waits for mutex `m`, held by a-0 (`lock1`, since 0.000020000 s)
   c-0 waits for mutex `m`, held by a-0 (`lock` in phase `p`, since 0.000030000 s)
-in a circle: a-0 -> `n` -> b-0 -> `m` -> a-0";
+in a cycle: a-0 -> `n` -> b-0 -> `m` -> a-0";
     let deadlock = ran.vm.wait_graph();
     assert_eq!(deadlock.to_string(), expected);
     assert_eq!(deadlock.circles, [vec![0, 1]]);

@@ -71,7 +71,7 @@ fn table(bisect: &Bisect, style: Style) -> String {
     let by_setting = bisect.walk.points.iter().any(|point| matches!(point.way, Way::Setting(_)));
     let head = if by_setting { "  scheduler" } else { "  release" };
     let mut heads = vec![head, bisect.metric.name.as_str()];
-    heads.extend(has_range.then_some("least to most"));
+    heads.extend(has_range.then_some("min to max"));
     heads.push("change");
     rows(&heads, &lines, style)
 }
@@ -122,7 +122,7 @@ fn examined_step(
         );
     }
     match &to.way {
-        Way::Setting(name) => _ = writeln!(text, "The setting `{name}` makes it."),
+        Way::Setting(name) => _ = writeln!(text, "The cause is the setting `{name}`."),
         _ if causes.all.is_empty() => {
             let _ = writeln!(text, "The differences between the two are not separable here.");
         }
@@ -142,7 +142,7 @@ fn examined_step(
             }
         }
         Ok(None) => _ = writeln!(text, "The two schedules are the same in the first run."),
-        Err(error) => _ = writeln!(text, "No first decision: {error}"),
+        Err(error) => _ = writeln!(text, "The first different decision was not found: {error}"),
     }
 }
 
@@ -173,31 +173,36 @@ fn verdict(text: &mut String, causes: &Causes, old: &str, new: &str) {
     let one = |cause: &Cause| if cause.is_rule { "one rule" } else { "one setting" };
     let first = |cause: &Cause| if cause.is_rule { "One rule" } else { "One setting" };
     let line = match causes.verdict() {
-        Verdict::One(cause) => format!("By {}, {}.", one(cause), difference(cause, new)),
+        Verdict::One(cause) => format!("The cause is {}, {}.", one(cause), difference(cause, new)),
         Verdict::Needed(cause) if cause.alone.is_none() => format!(
-            "By {}, without which the change is gone. It is {}. {old} does not have it.",
+            "The cause is {}, without which the change disappears. It is {}. {old} does not have \
+             it.",
             one(cause),
             difference(cause, new)
         ),
         Verdict::Needed(cause) => format!(
-            "{} is needed, but does not suffice alone. It is {}.",
+            "{} is necessary, but not sufficient alone. It is {}.",
             first(cause),
             difference(cause, new)
         ),
         Verdict::Suffices(cause) if cause.without.is_none() => {
-            format!("By {}, which suffices alone. It is {}.", one(cause), difference(cause, new))
+            format!(
+                "The cause is {}, which is sufficient alone. It is {}.",
+                one(cause),
+                difference(cause, new)
+            )
         }
         Verdict::Suffices(cause) => format!(
-            "{} suffices, but without it others have the same effect. It is {}.",
+            "{} is sufficient, but without it others have the same effect. It is {}.",
             first(cause),
             difference(cause, new)
         ),
-        Verdict::Several => "No single difference makes half of the change: several do it \
-                             together."
+        Verdict::Several => "No single difference accounts for half of the change: several cause \
+                             it together."
             .into(),
         Verdict::NotSeparable => format!(
-            "The differences between {old} and {new} that can be switched do not make half of the \
-             change; the rest is not separable."
+            "The differences between {old} and {new} that can be switched account for less than \
+             half of the change; the rest is not separable."
         ),
     };
     for line in wrapped(&line, 100, "  ") {
@@ -213,7 +218,8 @@ fn rest(text: &mut String, causes: &Causes) {
     let is_named = !matches!(causes.verdict(), Verdict::NotSeparable);
     if let Some(part) = part.filter(|part| has_all && is_named && (part - 1.0).abs() > ALL) {
         let percent = (part * 100.0).round();
-        let _ = writeln!(text, "Not all of it is separable: together they make {percent} %.");
+        let _ =
+            writeln!(text, "Not all of it is separable: together they account for {percent} %.");
     }
 }
 
@@ -261,7 +267,7 @@ fn trials(
         let together = shown(Some(value), Some(causes.part(value)));
         let has_all = tried.iter().all(|cause| cause.values.0.is_some());
         lines.push(vec![
-            if has_all { "  all of these".into() } else { format!("  all that {old} can take") },
+            if has_all { "  all of these".into() } else { format!("  all that {old} can have") },
             String::new(),
             String::new(),
             together,
@@ -270,11 +276,11 @@ fn trials(
     }
     if !lines.is_empty() {
         text.push('\n');
-        let heads = ["  difference", "before", "after", "added alone", "taken away alone"];
+        let heads = ["  difference", "before", "after", "added alone", "removed alone"];
         text.push_str(&rows(&heads, &lines, style));
     }
     if !none.is_empty() {
-        let names = format!("Without effect here: {}.", none.join(", "));
+        let names = format!("No effect here: {}.", none.join(", "));
         wrapped(&names, 100, "  ").iter().for_each(|line| _ = writeln!(text, "{line}"));
     }
     let fixed = causes.fixed();

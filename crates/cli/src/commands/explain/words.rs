@@ -62,7 +62,7 @@ impl Explainer {
     fn rule(&self, rule: Rule) -> String {
         match self.names.rule(rule) {
             Some(doc) => format!("`{}`: {}", doc.name, doc.text),
-            None => "a rule that the scheduler does not name".into(),
+            None => "a rule without a name".into(),
         }
     }
 
@@ -96,7 +96,7 @@ impl Explainer {
             self.span(standing.at_ns - row.since_ns)
         );
         match row.current {
-            Some(_) => _ = writeln!(text, "CPU {}: {who} runs {since}.", cpu.0),
+            Some(_) => _ = writeln!(text, "CPU {}: {who} has run {since}.", cpu.0),
             None => _ = writeln!(text, "CPU {}: idle {since}.", cpu.0),
         }
         if let Some(picked) = &row.picked {
@@ -106,7 +106,7 @@ impl Explainer {
         if let Some(kept) = row.kept.as_ref().filter(|kept| kept.at_ns > row.since_ns) {
             let _ = writeln!(
                 text,
-                "At {} there was another pick, and it continued, by {}",
+                "At {} the CPU picked again, and it continued, by {}",
                 self.when(kept.at_ns),
                 self.rule(kept.account.rule)
             );
@@ -131,9 +131,10 @@ impl Explainer {
             let would = row.would_pick.map_or("no task", |who| self.names.who(who));
             let books = match row.is_fresh || row.current.is_none() {
                 true => "",
-                false => " (by its accounts, which are updated at ticks and decisions)",
+                false => " (according to its accounts, which are updated at ticks and decisions)",
             };
-            let _ = writeln!(text, "\nIf it picked now it would be {would}, among{books}:");
+            text.push('\n');
+            let _ = writeln!(text, "If it picked now, the choice would be {would}, among{books}:");
             self.candidates(&mut text, &row.candidates);
             self.what_lacks(&mut text, row, wins)?;
         }
@@ -148,7 +149,7 @@ impl Explainer {
                     self.rule(rule)
                 );
             }
-            None => _ = writeln!(text, "\nNothing changed on it until the end of the run."),
+            None => _ = writeln!(text, "\nNothing changes on it until the end of the run."),
         }
         Ok(text)
     }
@@ -182,10 +183,10 @@ impl Explainer {
             if let Who::Task(task) = other.who {
                 match wins(task)? {
                     NiceThatWins::Is(nice) => {
-                        let _ = write!(line, ", or if it were given nice {nice} now");
+                        let _ = write!(line, ", or if its nice value were set to {nice} now");
                     }
                     NiceThatWins::None => {
-                        line.push_str("; no nice value given now would suffice");
+                        line.push_str("; no nice value set now would suffice");
                     }
                     NiceThatWins::NotOrdinary => {}
                     NiceThatWins::NotTried => not_tried = true,
@@ -194,7 +195,8 @@ impl Explainer {
             let _ = writeln!(text, "{line}.");
         }
         if not_tried {
-            let _ = writeln!(text, "  (Other nice values were not tried: too slow.)");
+            let _ =
+                writeln!(text, "  (Other nice values were not tried, which would take too long.)");
         }
         Ok(())
     }
@@ -260,7 +262,7 @@ impl Explainer {
             }
             columns(text, &rows);
             if let Some(more) = members.len().checked_sub(CANDIDATES_MAX).filter(|&more| more > 0) {
-                let _ = writeln!(text, "    and {more} more behind them");
+                let _ = writeln!(text, "    and {more} more after them");
             }
         }
     }
@@ -270,24 +272,24 @@ impl Explainer {
         let name = self.names.task(task);
         let at = self.when(standing.at_ns);
         let Some(row) = standing.tasks.get(task.index()) else {
-            return format!("At {at} {name} has not started yet.\n");
+            return format!("At {at}, {name} has not started yet.\n");
         };
-        let since = format!(
-            "since {} ({})",
-            self.when(row.since_ns),
-            self.span(standing.at_ns - row.since_ns)
-        );
+        let (began, for_ns) = (self.when(row.since_ns), standing.at_ns - row.since_ns);
+        let since = format!("since {began} ({})", self.span(for_ns));
         let mut text = match row.was {
-            TaskActivity::NotStarted => format!("At {at} {name} has not started yet.\n"),
-            TaskActivity::Ended => format!("At {at} {name} has ended, {since}.\n"),
+            TaskActivity::NotStarted => format!("At {at}, {name} has not started yet.\n"),
+            TaskActivity::Ended => {
+                format!("At {at}, {name} no longer exists: it ended at {began}.\n")
+            }
             TaskActivity::Blocked => {
-                format!("At {at} {name} is not runnable: it sleeps or is stopped, {since}.\n")
+                format!("At {at}, {name} is not runnable: it has been asleep or stopped {since}.\n")
             }
             TaskActivity::Running => {
-                format!("At {at} {name} runs on CPU {}, {since}.\n", row.cpu.map_or(0, |cpu| cpu.0))
+                let cpu = row.cpu.map_or(0, |cpu| cpu.0);
+                format!("At {at}, {name} has been running on CPU {cpu} {since}.\n")
             }
             TaskActivity::Waiting => format!(
-                "At {at} {name} waits for CPU {}, {since}.\n",
+                "At {at}, {name} has been waiting for CPU {} {since}.\n",
                 row.cpu.map_or(0, |cpu| cpu.0)
             ),
         };
@@ -297,7 +299,7 @@ impl Explainer {
             let there = &standing.cpus[cpu.index()];
             let _ = writeln!(
                 text,
-                "{} has the CPU, since {} ({}).",
+                "{} has had the CPU since {} ({}).",
                 self.current(there.current),
                 self.when(there.since_ns),
                 self.span(standing.at_ns - there.since_ns)
@@ -338,11 +340,12 @@ impl Explainer {
                 Some(ns) => writeln!(
                     text,
                     "By the rules of this scheduler no ordinary task waits longer than {} with \
-                     this load: it runs by {} at the latest (real-time tasks apart).",
+                     this load: it runs by {} at the latest (not counting the time of real-time \
+                     tasks).",
                     self.span(ns),
                     self.when(row.since_ns + ns)
                 ),
-                None => writeln!(text, "The scheduler promises no limit to its wait here."),
+                None => writeln!(text, "Here the scheduler promises no limit to its wait."),
             };
         }
         if row.was != TaskActivity::Ended {
@@ -425,9 +428,9 @@ impl Explainer {
             None => "which is idle".into(),
         };
         match parting.same {
-            0 => format!("The schedules part at the start, at {at}, on CPU {cpu}, {before}.\n"),
+            0 => format!("The schedules diverge at the start, at {at}, on CPU {cpu}, {before}.\n"),
             same => format!(
-                "The schedules part at {at}, after {}, on CPU {cpu}, {before}.\n",
+                "The schedules diverge at {at}, after {}, on CPU {cpu}, {before}.\n",
                 counted(same as usize, "equal step")
             ),
         }
@@ -489,7 +492,7 @@ impl Explainer {
                 "{} on CPU {}{}",
                 self.names.task(task),
                 cpu.0,
-                if sync { ", which promises to sleep at once" } else { "" }
+                if sync { ", which announces that it will sleep at once" } else { "" }
             ),
         };
         let mut text = format!(
@@ -509,7 +512,7 @@ impl Explainer {
         let _ = match wakeup.current {
             Some((task, since_ns)) => writeln!(
                 text,
-                "There {} runs, for {}. Whether it is preempted is decided by {}",
+                "There {} has run for {}. Whether it is preempted is decided by {}",
                 self.names.task(task),
                 self.span(wakeup.at_ns - since_ns),
                 self.rule(wakeup.preempts)
@@ -552,8 +555,8 @@ impl Explainer {
             return text;
         }
         let _ = match wait.throttled.is_empty() {
-            true => writeln!(text, "   Meanwhile the CPU that it waited for was with"),
-            false => writeln!(text, "   Otherwise the CPU that it waited for was with"),
+            true => writeln!(text, "   Meanwhile the CPU that it waited for ran"),
+            false => writeln!(text, "   Otherwise the CPU that it waited for ran"),
         };
         let mut rows: Vec<Vec<String>> = wait
             .meanwhile
@@ -582,8 +585,8 @@ impl Explainer {
         if wait.lost.is_empty() && wait.throttled.is_empty() {
             let _ = writeln!(
                 text,
-                "   No pick in the meantime could choose it: there was none, or it, its group or \
-                 its class had used up its runtime, or another class came first."
+                "   No pick in the meantime could choose it: there was no pick, or it, its group \
+                 or its class had used up its runtime, or another class came first."
             );
         }
         text
@@ -600,14 +603,15 @@ impl Explainer {
         let _ = match best.who == own.who {
             false => writeln!(
                 text,
-                "   The {which} of them, at {}, {} won; it would have been picked itself with {}:",
+                "   The {which} of them, at {}, went to {}; {} would have been picked with {}:",
                 self.when(lost.at_ns),
                 self.names.who(best.who),
+                self.names.who(own.who),
                 lacked(best, own)
             ),
             true => writeln!(
                 text,
-                "   The {which} of them, at {}, a group other than its own won:",
+                "   The {which} of them, at {}, went to a group other than its own:",
                 self.when(lost.at_ns)
             ),
         };
@@ -628,7 +632,7 @@ fn lacked(best: &Candidate, own: &Candidate) -> String {
 fn part(margin: Margin, own: &Candidate) -> String {
     let Some(term) = margin.term else {
         return match margin.equal {
-            true => "an earlier place in the queue: by these numbers they are equal".into(),
+            true => "an earlier place in the queue, as these numbers are equal".into(),
             false => "a precedence that the rule gives and these numbers do not show".into(),
         };
     };

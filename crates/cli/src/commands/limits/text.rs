@@ -70,7 +70,7 @@ pub fn conclusion(limits: &Limits, style: Style) -> String {
     if limits.lines.iter().any(falls_behind) {
         text.push_str(match &limits.recording {
             None => {
-                "* It falls behind: it does fewer requests than without a limit, and response \
+                "* It falls behind: it serves fewer requests than without a limit, and response \
                  times grow with the length of the run.\n"
             }
             Some(_) => {
@@ -163,14 +163,18 @@ fn demand(text: &mut String, limits: &Limits, line: &Line, style: Style) {
             let p99 = duration(p99_ns.round() as u64, style.unicode);
             let rate = per_second(rate);
             let _ = match times(limits) {
-                Times::Responses => writeln!(text, " and does {rate} requests with p99 {p99}."),
-                Times::RoundTrips => writeln!(text, ", with {rate} round trips of p99 {p99}."),
+                Times::Responses => {
+                    writeln!(text, " and serves requests at {rate}, with a p99 of {p99}.")
+                }
+                Times::RoundTrips => {
+                    writeln!(text, ", with round trips at {rate} and a p99 of {p99}.")
+                }
             };
             if cpus >= FULL * f64::from(line.cpus) {
                 let _ = writeln!(
                     text,
-                    "Caution: the machine of {} is full even so; more CPUs (--cpus) change the \
-                     answer.",
+                    "Caution: the machine of {} is full even without a limit; more CPUs (--cpus) \
+                     would change the answer.",
                     counted(line.cpus as usize, "CPU")
                 );
             }
@@ -409,12 +413,12 @@ fn criterion(limits: &Limits) -> String {
         Criterion::Aims(aims) => {
             let aims: Vec<String> = aims.iter().map(ToString::to_string).collect();
             format!(
-                "holds {} in all {}",
+                "meets {} in all {}",
                 aims.join(" and "),
                 counted(limits.repeat as usize, "run")
             )
         }
-        Criterion::Knee => "has a p99 within 10 % of that without a limit".into(),
+        Criterion::Knee => "keeps the p99 within 10 % of that without a limit".into(),
         Criterion::NeverThrottled => "never throttles it".into(),
     }
 }
@@ -426,7 +430,11 @@ fn answer(limits: &Limits, line: &Line) -> String {
     let threads = threads.unwrap_or_default();
     match line.least {
         Some(place) => {
-            format!("{threads}{the} least that {}: {}.", criterion(limits), line.cells[place].limit)
+            format!(
+                "{threads}{the} smallest that {}: {}.",
+                criterion(limits),
+                line.cells[place].limit
+            )
         }
         None => format!("{threads}{none} {}.", criterion(limits)),
     }
@@ -438,18 +446,19 @@ fn verdict(text: &mut String, limits: &Limits, style: Style) {
         let _ = writeln!(text, "No limit that was tried {}.", criterion(limits));
         let holds = |line: &Line| limits.criterion.holds(&line.unlimited, &line.unlimited);
         if !limits.lines.iter().any(holds) {
-            let _ = writeln!(text, "Neither does the group without a limit.");
+            let _ = writeln!(text, "Nor does the group without a limit.");
         } else {
             let _ = writeln!(text, "The group without a limit does: try larger quotas (--quota).");
         }
         return;
     };
     let of_all = if limits.lines.len() > 1 {
-        format!(", of all the least ({})", title(line, limits.threads_of.as_deref(), style))
+        format!(", the smallest of all ({})", title(line, limits.threads_of.as_deref(), style))
     } else {
         String::new()
     };
-    let _ = writeln!(text, "The least limit that {}{of_all}: {}.", criterion(limits), cell.limit);
+    let _ =
+        writeln!(text, "The smallest limit that {}{of_all}: {}.", criterion(limits), cell.limit);
     let _ = writeln!(text, "Set it as:");
     for words in words(&cell.limit) {
         let place = match words.place {

@@ -34,7 +34,7 @@ impl Names {
         };
         (!unseen.is_empty()).then(|| {
             format!(
-                "note: {} of {} tasks ended before they could be looked at: {}{more}; a replay \
+                "note: {} of {} tasks ended before they could be examined: {}{more}; a replay \
                  gives them the policy, affinity and session of their parents, and the group of \
                  their parents unless their own move into one was recorded",
                 unseen.len(),

@@ -7,22 +7,23 @@ define_rules! {
     /// All rules.
     pub static RULES {
         200 NEWLY_IDLE_BALANCE Migrate "newly_idle_balance":
-            "A CPU that is about to idle pulls from the busiest CPU of its smallest domain that \
-             has anything.";
+            "A CPU that is about to idle pulls from the busiest CPU of the smallest domain that \
+             has tasks to pull.";
         201 IDLE_REBALANCE Migrate "idle_rebalance":
-            "An idle CPU's tick finds the domain's interval over and pulls from the busiest CPU.";
+            "At the tick of an idle CPU the domain's interval is over: the CPU pulls from the \
+             busiest CPU.";
         202 BUSY_REBALANCE Migrate "busy_rebalance":
-            "A busy CPU's tick finds the domain's interval over and pulls from the busiest CPU.";
+            "At the tick of a busy CPU the domain's interval is over: the CPU pulls from the \
+             busiest CPU.";
         203 ACTIVE_BALANCE Migrate "active_balance":
-            "The busiest CPU's migration thread pushes a task, as pulls have failed again and \
-             again.";
+            "The busiest CPU's migration thread pushes a task, as several pulls have failed.";
         204 WAKE_AFFINE_ONE_TASK SelectCpu "wake_affine_one_task":
             "The task wakes on its waker's CPU: both CPUs together have no more load than one \
              task.";
         205 WAKE_AFFINE SelectCpu "wake_affine":
-            "The task wakes on its waker's CPU: with it that CPU has not much more load than the \
+            "The task wakes on its waker's CPU: with it, that CPU has little more load than the \
              task's own.";
         206 WAKE_BALANCE SelectCpu "wake_balance":
-            "The task wakes on its waker's CPU in another node, which has much less load.";
+            "The task wakes on its waker's CPU, which is in another node with much less load.";
     }
 }

@@ -34,7 +34,7 @@ pub const V6_1: Release = Release {
 pub const V5_10: Release = Release {
     version: "5.10",
     also: &["5.10.262"],
-    summary: "derived from 6.1 by reading, not run: no idle groups, sysctls, SIS_PROP",
+    summary: "derived from 6.1 by reading, never run: no idle groups, but sysctls and SIS_PROP",
     golden: &[],
     can: Capabilities { idle_groups: false, ..V6_1.can },
     build: Build::Ordinary(|config| Box::new(Cfs6::with_version(Version::V5_10, config))),
@@ -171,7 +171,7 @@ own_questions! {
     }
 
     /// Whether a queue renews its `min_vruntime` when an entity leaves only if the entity comes
-    /// back at once, in place of only if it does not (a slip of 4.10 to 4.18).
+    /// back at once, instead of only if it does not (a bug of 4.10 to 4.18).
     pub const fn inverts_min_vruntime(self) -> bool {
         matches!(self, Version::V4_18)
     }
@@ -516,7 +516,7 @@ pub struct Features {
     pub ni_random: bool,
     /// A task may wake on its waker's CPU because that is idle, or about to be.
     pub wa_idle: bool,
-    /// A task may wake on its waker's CPU because less load is there.
+    /// A task may wake on its waker's CPU because that has less load.
     pub wa_weight: bool,
     /// A wakeup examines fewer CPUs the busier the cache's CPUs are.
     pub sis_util: bool,
@@ -552,12 +552,12 @@ pub static FEATURES: [Feature; 15] = [
     },
     Feature {
         name: "NEXT_BUDDY",
-        help: "a woken task is picked next where there are many",
+        help: "where many tasks wait, a woken task is picked next",
         switch: |features| &mut features.next_buddy,
     },
     Feature {
         name: "LAST_BUDDY",
-        help: "a preempted task is picked soon where there are many",
+        help: "where many tasks wait, a preempted task is picked soon",
         switch: |features| &mut features.last_buddy,
     },
     Feature {
@@ -582,7 +582,7 @@ pub static FEATURES: [Feature; 15] = [
     },
     Feature {
         name: "NI_RANDOM",
-        help: "newly idle CPUs balance less often the less it achieves",
+        help: "the less newly idle balancing achieves, the less often it is tried",
         switch: |features| &mut features.ni_random,
     },
     Feature {
@@ -592,17 +592,17 @@ pub static FEATURES: [Feature; 15] = [
     },
     Feature {
         name: "WA_WEIGHT",
-        help: "a task may wake on its waker's CPU because less load is there",
+        help: "a task may wake on its waker's CPU because that has less load",
         switch: |features| &mut features.wa_weight,
     },
     Feature {
         name: "SIS_UTIL",
-        help: "a wakeup examines fewer CPUs the busier the cache's CPUs are",
+        help: "the busier the cache's CPUs are, the fewer of them a wakeup examines",
         switch: |features| &mut features.sis_util,
     },
     Feature {
         name: "SIS_PROP",
-        help: "a wakeup examines the fewer CPUs the shorter the waker's CPU idles",
+        help: "the shorter the waker's CPU idles, the fewer CPUs a wakeup examines",
         switch: |features| &mut features.sis_prop,
     },
     Feature {

@@ -172,9 +172,9 @@ impl FairTunables for Tunables {
                 name: name("tunable_scaling", "sched_tunable_scaling").into(),
                 value: i64::from(self.scaling),
                 range: (0, 2),
-                help: "how times grow with the number of CPUs: 0 not at all, 1 with its \
-                    logarithm, 2 linearly; a write also recomputes the number of tasks above \
-                    which the period grows",
+                help: "how times grow with the number of CPUs: 0 = not at all, 1 = with its \
+                       logarithm, 2 = linearly; a write also recomputes the number of tasks above \
+                       which the period grows",
             },
         ];
         all.extend(self.balancing.list(sysctl));

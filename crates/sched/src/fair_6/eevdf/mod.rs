@@ -24,7 +24,7 @@
 //! The running task is **protected** from preemption until its request is served (6.18: until the
 //! shortest request of the others would be), so that not every wakeup causes a switch. Time is
 //! charged at ticks and at events. When the request is found to be used up, the next one begins.
-//! There is no bonus for sleepers: a task keeps its lag over a sleep, and nothing else.
+//! There is no bonus for sleepers: a task keeps its lag across a sleep, and nothing else.
 //!
 //! # Where to read
 //!

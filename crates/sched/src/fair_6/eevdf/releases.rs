@@ -118,7 +118,7 @@ pub static ENTRY: Entry = Entry {
         Release {
             version: "6.6",
             also: &["6.6.93"],
-            summary: "the first EEVDF: sorted by vruntime, lag kept over sleeps of any length",
+            summary: "the first EEVDF: sorted by vruntime, lag kept across sleeps of any length",
             golden: &[("eevdf", "6.6.93")],
             build: Build::Ordinary(|config| Box::new(Eevdf::new(Version::V6_6, config))),
             ..DEFAULT
@@ -212,7 +212,7 @@ own_questions! {
         self.is_since(Version::V6_14)
     }
 
-    /// Whether an idle entity that gives way at a wakeup is no longer protected, either. (6.12 took
+    /// Whether an idle entity that gives way at a wakeup also loses its protection. (6.12 took
     /// this over from a later release.)
     pub const fn idle_loses_protection(self) -> bool {
         matches!(self, Version::V6_12) || self.is_since(Version::V6_18)
@@ -231,8 +231,8 @@ own_questions! {
         self.is_since(Version::V6_19)
     }
 
-    /// Whether lag is limited by the longest slice of the queue and a tick, in place of two slices
-    /// of its own or a tick.
+    /// Whether lag is limited by the longest slice of the queue and a tick, instead of two slices of
+    /// its own or a tick.
     pub const fn limits_lag_by_longest(self) -> bool {
         self.is_since(Version::V7_0)
     }
@@ -517,7 +517,7 @@ pub static FEATURES: [Feature; 12] = [
     Feature {
         name: "PLACE_LAG",
         since: Version::V6_6,
-        help: "a task keeps its lag over a sleep",
+        help: "a task keeps its lag across a sleep",
         switch: |features| &mut features.place_lag,
     },
     Feature {
@@ -577,7 +577,7 @@ pub static FEATURES: [Feature; 12] = [
     Feature {
         name: "NI_RANDOM",
         since: Version::V6_18,
-        help: "newly idle CPUs balance less often the less it achieves",
+        help: "the less newly idle balancing achieves, the less often it is tried",
         switch: |features| &mut features.ni_random,
     },
     Feature {

@@ -21,8 +21,8 @@ schedlab_core::define_rules! {
             "The next buddy runs, as it is eligible.";
         122 PROTECTED Pick "protected":
             "The current entity is eligible and protected (RUN_TO_PARITY): it runs until its \
-             request is served; from 6.18 on, until the shortest request of the others would \
-             be.";
+             request is served; from 6.18 on, until the shortest request of the others would be \
+             served.";
         123 EARLIEST_ELIGIBLE Pick "earliest_eligible_deadline":
             "Of the eligible entities the one with the earliest virtual deadline runs.";
         124 LEFTMOST Pick "leftmost":
@@ -31,7 +31,7 @@ schedlab_core::define_rules! {
             "The hrtick fired: the request of the current task has been served.";
         128 NO_SHORTER Preempt "no_shorter_slice":
             "The task is new, or continues before its dequeue is finished, and its slice is not \
-             shorter than that of the current one: it preempts nothing (6.19 on).";
+             shorter than that of the current one: it preempts no task (6.19 on).";
         129 SMALLER_PENALTY Preempt "smaller_penalty":
             "BORE 6.7.3: the woken task has a smaller penalty for its bursts than the current one \
              (PREEMPT_SHORT_BORE): it preempts.";

@@ -32,7 +32,7 @@ pub(super) fn read(input: &mut dyn BufRead, feed: &mut Feed<'_>) {
             Ok(0) => break,
             Ok(_) => {}
             Err(error) => {
-                let detail = || format!("the rest does not unpack: {error}");
+                let detail = || format!("the rest cannot be decompressed: {error}");
                 feed.problems.note(Trouble::Torn, 1, place, detail);
                 break;
             }
