@@ -25,7 +25,6 @@ mod debts;
 mod forbidden;
 mod graph;
 mod headers;
-mod json;
 mod lines;
 mod links;
 mod loops;

@@ -6,7 +6,7 @@
 //! an error is larger than the file accepts: the errors as they were, not as they should be.
 //! `--list` names another list, with recordings of its own in the same directory.
 
-use crate::json::Value;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -159,7 +159,7 @@ fn simulate(root: &Path, program: Option<&str>, work: &Path, row: &Row) -> Resul
     command.args(["--format", "json"]).current_dir(root).stderr(Stdio::piped());
     let output = command.output().map_err(|error| format!("schedlab: {error}"))?;
     let answer = String::from_utf8_lossy(&output.stdout);
-    Value::parse(&answer).ok_or_else(|| {
+    serde_json::from_str(&answer).map_err(|_| {
         let errors = String::from_utf8_lossy(&output.stderr);
         format!("{}, {}: {}: {errors}", row.work, row.change, output.status)
     })
@@ -172,10 +172,15 @@ fn limit(change: &str) -> Option<(&str, &str, &str)> {
     Some((group, quota, period))
 }
 
+/// Returns the number at a path of keys and indices, for example `columns.2.all.end.median`.
+fn number(document: &Value, path: &str) -> Option<f64> {
+    document.pointer(&format!("/{}", path.replace('.', "/")))?.as_f64()
+}
+
 /// Takes the figure of a row from an answer.
 fn predicted(document: &Value, row: &Row) -> Option<Predicted> {
     let band = |path: &str, names: [&str; 3], scale: f64| {
-        let value = |name: &str| Some(document.number(&format!("{path}.{name}"))? / scale);
+        let value = |name: &str| Some(number(document, &format!("{path}.{name}"))? / scale);
         Some([value(names[0])?, value(names[1])?, value(names[2])?])
     };
     let (grade, values) = if row.work.ends_with(".json") {
@@ -192,26 +197,26 @@ fn predicted(document: &Value, row: &Row) -> Option<Predicted> {
             "p50 response" => of("response.p50", scale(&row.unit))?,
             "p99 response" => of("response.p99", scale(&row.unit))?,
             "share" => {
-                let run = document.number(&format!("{column}.run.median"))?;
+                let run = number(document, &format!("{column}.run.median"))?;
                 of("cpu", run / 100.0)?
             }
             "run time change" => {
-                let before = document.number("columns.1.all.run.median")?;
+                let before = number(document, "columns.1.all.run.median")?;
                 of("run", before / 100.0)?.map(|percent| percent - 100.0)
             }
             "throttled periods" => {
-                let periods = document.number(&format!("{column}.periods.median"))?;
+                let periods = number(document, &format!("{column}.periods.median"))?;
                 of("throttled_periods", periods / 100.0)?
             }
             "throttled time" => {
                 let (_, _, period) = limit(&row.change)?;
                 let period_us: f64 = period.split(' ').next()?.parse().ok()?;
-                let periods = document.number(&format!("{column}.periods.median"))?;
+                let periods = number(document, &format!("{column}.periods.median"))?;
                 of("throttled", periods * period_us)?
             }
             _ => return None,
         };
-        (document.text("grade")?, values)
+        (document["grade"].as_str()?, values)
     };
     let [median, least, greatest] = values;
     Some(Predicted { median, least, greatest, grade: grade.to_string() })
@@ -363,7 +368,7 @@ mod tests {
             column(2),
             column(3)
         );
-        let document = Value::parse(&text).expect("JSON");
+        let document = serde_json::from_str(&text).expect("valid JSON");
         let of = |row: &Row| predicted(&document, row).expect("a figure");
         let end = of(&row("s", &[2.5]));
         assert_eq!((end.median, end.least, end.greatest), (2.0, 1.0, 4.0));

@@ -161,7 +161,7 @@ fn recording(
     Ok((replay, trace))
 }
 
-/// Reads a second recording of the same work. Without a file of its own, its groups are those of
+/// Reads a second recording of the same work. Without a file of its own, it has the groups of
 /// the first.
 fn second(args: &AdviseArgs, file: &Path, first: &Replay) -> Result<(Replay, Trace), Failure> {
     let (mut replay, trace) = recording(args, file, &None, &None)?;

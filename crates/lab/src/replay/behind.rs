@@ -4,7 +4,7 @@ use crate::throttled::ThrottledGroups;
 use schedlab_core::{BlockReason, CpuId, Event, GroupId, Observer, TaskId};
 use std::collections::BTreeMap;
 
-/// What a task waits for, and whether it is the wait for its first CPU.
+/// Cause of a wait, and whether it is the wait for the first CPU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Cause {
     pub task: TaskId,
@@ -36,8 +36,8 @@ struct CpuQueue {
 }
 
 /// Observer that records which task has the CPU in whose queue another task waits, or which limit
-/// keeps that task from running. A task in a queue that all CPUs share waits behind the current task
-/// of the CPU where it was enqueued last.
+/// keeps that task from running. A task in a queue that all CPUs share waits behind the current
+/// task of the CPU where it was enqueued last.
 #[derive(Clone, Debug)]
 pub(super) struct WaitTimes {
     throttled: ThrottledGroups,

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 pub struct Change {
     /// The change, as [`apply`] reads it.
     pub text: String,
-    /// What is changed. Two changes of the same thing exclude each other.
+    /// Setting or task that is changed. Two changes of the same thing exclude each other.
     pub subject: String,
     /// Names of the tasks that it affects directly. Empty: all.
     pub tasks: Vec<String>,

@@ -16,7 +16,7 @@ use std::num::NonZeroUsize;
 pub struct CheckSpec {
     /// The recording before, and how to replay it.
     pub before: (Replay, Trace),
-    /// What happened.
+    /// Figures after the change.
     pub after: Outcome,
     /// The changes. Empty: the differences that the recordings and their side files show.
     pub changes: Vec<String>,
@@ -25,7 +25,7 @@ pub struct CheckSpec {
     pub measures: Vec<Measure>,
 }
 
-/// What happened after a change.
+/// Figures after a change.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// A recording.

@@ -11,7 +11,7 @@ use schedlab_replay::Trace;
 use schedlab_replay::score::Band;
 use std::num::NonZeroUsize;
 
-/// First seed of the search. The held-back seeds are those of a replay, from 0.
+/// First seed of the search. The held-back seeds are the seeds of a replay, from 0.
 const SEARCH: u64 = 1_000_000;
 
 /// Number of seeds with which each change is tried first.
@@ -95,7 +95,7 @@ pub struct Suggestion {
     pub conditions: Vec<Effect>,
     /// Effects on other tasks that exceed chance, the largest first.
     pub sides: Vec<Effect>,
-    /// Grade of the replay for the tasks that are changed and those of the aim: `close`, `fair` or
+    /// Grade of the replay for the changed tasks and the tasks of the aim: `close`, `fair` or
     /// `poor`.
     pub grade: &'static str,
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// First part of the paths of these groups.
 pub const PREFIX: &str = "/autogroup-";
 
-/// Session of the tasks that name none: that of the shell which starts the workload.
+/// Session of tasks without one: the session of the shell that starts the workload.
 const SHELL: &str = "shell";
 
 /// Returns whether kernels of this release have autogroups. `None`: the text is not a release.
