@@ -56,8 +56,8 @@ pub struct Migration {
     pub why: Rule,
 }
 
-/// A CPU's queue of a group that is throttled because the group has used up its limit (CPU bandwidth
-/// control), or that is no longer throttled.
+/// A CPU's queue of a group that is throttled because the group has used up its limit (CPU
+/// bandwidth control), or that is no longer throttled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Throttling {
     /// The group with the limit.

@@ -6,8 +6,8 @@
 //!
 //! * [`Moment`]: the state of a run at a given time, with the candidates of every CPU;
 //! * [`Wakeup`]: the CPU to which a wakeup went, and whether it preempted;
-//! * [`Wait`]: a long wait, and the tasks that had the CPU during it, or the limit that kept the task
-//!   from running;
+//! * [`Wait`]: a long wait, and the tasks that had the CPU during it, or the limit that kept the
+//!   task from running;
 //! * [`Margin`]: what a candidate lacked;
 //! * [`Parting`]: the first decision in which two runs part.
 

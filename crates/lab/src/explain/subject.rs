@@ -40,8 +40,8 @@ impl<'a> Subject<'a> {
         self.experiment.unmeasured_session(&config, &self.scheduler.choice, 0)
     }
 
-    /// Runs it to its end with an observer, which is notified of throttling, and receives the grounds
-    /// of decisions if `reasons` is set. Returns names for the numbers in its events.
+    /// Runs it to its end with an observer, which is notified of throttling, and receives the
+    /// grounds of decisions if `reasons` is set. Returns names for the numbers in its events.
     pub fn observe(&self, reasons: bool, observer: &mut impl Observer) -> Result<Names, Error> {
         let groups = self.experiment.groups.groups();
         let mut session = self.session(reasons)?;

@@ -18,7 +18,8 @@ pub struct LostPick {
     pub account: Account,
 }
 
-/// Part of a wait during which the task could not run, because a group of its had used up its limit.
+/// Part of a wait during which the task could not run, because a group that contains it had used up
+/// its limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThrottledWait {
     /// The group and its limit, with the refill that was due next when this began last.
@@ -49,8 +50,8 @@ pub struct Wait {
     /// Parts during which it was throttled, by group.
     pub throttled: Vec<ThrottledWait>,
     /// Tasks that had the CPU of its runqueue at the time (`None`: the CPU was idle), with their
-    /// CPU time (ns) and number of turns, the longest first. Times during which it was throttled are
-    /// left out.
+    /// CPU time (ns) and number of turns, the longest first. Times during which it was throttled
+    /// are left out.
     pub meanwhile: Vec<(Option<TaskId>, u64, u32)>,
     /// Number of picks of that CPU that other tasks won while it could have been picked, by rule.
     pub lost: BTreeMap<Rule, u32>,

@@ -106,7 +106,8 @@ pub struct Column {
     pub groups: Vec<Figures>,
     /// Figures of all groups together.
     pub all: Figures,
-    /// Tasks and limits behind which the groups waited, if requested ([`Replay::explain`](super::Replay)).
+    /// Tasks and limits behind which the groups waited, if requested
+    /// ([`Replay::explain`](super::Replay)).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<BehindRow>,
 }

@@ -99,8 +99,8 @@ pub struct BandwidthVersion {
     pub counts_from: CountsFrom,
 }
 
-/// The moment from which the throttled time of a queue counts. (The periods in which it is throttled
-/// count in any case.)
+/// The moment from which the throttled time of a queue counts. (The periods in which it is
+/// throttled count in any case.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CountsFrom {
     /// The throttling, even if no task is there (up to 6.5).
