@@ -233,6 +233,10 @@ fn notes(model: &Model, groups: &GroupPlan, probe: &Probe, options: &Options) ->
                 .into(),
         );
     }
+    if model.tasks.iter().any(|task| task.session.is_some()) {
+        notes
+            .push("`session` has no effect: all threads are in the session of this command".into());
+    }
     notes.extend(groups.notes().map(ToString::to_string));
     if !probe.group.yes && options.group != GroupChoice::None {
         notes.push(format!("there is no heavily weighted group: {}", probe.group.how));

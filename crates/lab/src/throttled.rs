@@ -16,8 +16,8 @@ pub struct ThrottledQueue {
 
 /// Follows which queues are throttled, and which tasks that concerns.
 ///
-/// It is an observer of sessions that [report
-/// throttling](crate::session::Session::report_throttling).
+/// It follows the events of a session that
+/// [reports throttling](crate::session::Session::report_throttling).
 #[derive(Clone, Debug, Default)]
 pub struct ThrottledGroups {
     /// Parent of each group, by number.

@@ -212,7 +212,9 @@ fn at(
     }
     let shown = |row: (usize, &CpuMoment)| match request.cpu {
         Some(wanted) => row.0 == wanted as usize,
-        None => row.1.current.is_some() || !row.1.candidates.is_empty(),
+        None => {
+            row.1.current.is_some() || !row.1.candidates.is_empty() || !row.1.throttled.is_empty()
+        }
     };
     let all = standing.cpus.iter().enumerate();
     let cpus: Vec<CpuId> =

@@ -18,8 +18,8 @@ pub struct LostPick {
     pub account: Account,
 }
 
-/// Part of a wait during which the task could not run, because a group of its had used up its
-/// limit.
+/// Part of a wait during which the task could not run, because a group that contains it had used up
+/// its limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThrottledWait {
     /// The group and its limit, with the refill that was due next when this began last.

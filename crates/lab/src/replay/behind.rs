@@ -4,7 +4,7 @@ use crate::throttled::ThrottledGroups;
 use schedlab_core::{BlockReason, CpuId, Event, GroupId, Observer, TaskId};
 use std::collections::BTreeMap;
 
-/// Cause of a wait, and whether it is the wait for the first CPU.
+/// Cause of a task's wait.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Cause {
     pub task: TaskId,
@@ -12,6 +12,7 @@ pub(super) struct Cause {
     pub runner: Option<TaskId>,
     /// Group that has used up its limit, so that the task could not run even on an idle CPU.
     pub throttled_by: Option<GroupId>,
+    /// Whether it is the wait for its first CPU.
     pub is_first: bool,
 }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// First part of the paths of these groups.
 pub const PREFIX: &str = "/autogroup-";
 
-/// Session of tasks without one: the session of the shell that starts the workload.
+/// Session of tasks without a `session`: that of the shell which starts the workload.
 const SHELL: &str = "shell";
 
 /// Returns whether kernels of this release have autogroups. `None`: the text is not a release.
@@ -107,11 +107,11 @@ mod tests {
     #[test]
     fn tasks_of_no_group_are_in_the_autogroup_of_their_session() {
         let text = r#"{"tasks": {
-            "a": {"session": "tty1", "run": 10, "fork": "b"},
-            "b": {"instance": 0, "phases": {"x": {"fork": "c"}}},
-            "c": {"instance": 0, "run": 10},
-            "d": {"run": 10},
-            "e": {"session": "tty2", "taskgroup": "/box", "phases": {
+            "a": {"session": "tty1", "loop": 1, "run": 10, "fork": "b"},
+            "b": {"instance": 0, "loop": 1, "fork": "c"},
+            "c": {"instance": 0, "loop": 1, "run": 10},
+            "d": {"loop": 1, "run": 10},
+            "e": {"session": "tty2", "taskgroup": "/box", "loop": 1, "phases": {
                 "x": {"run": 10}, "y": {"taskgroup": "", "run": 10}}}}}"#;
         let target = Target { cpus: 1, limited: true };
         let mut model = rt_app::load("w.json", text, &target).expect("the workload is valid");
