@@ -511,7 +511,7 @@ mod tests {
         wrong("x_us=5ns", "or a time such as 6ms");
         wrong("x", "KEY=VALUE");
         wrong("=5", "no name before");
-        wrong("x=", "no value behind x=");
+        wrong("x=", "no value after x=");
         wrong("nice:hog=20", "-20 to 19");
         wrong("nice:=2", "nice:KEY=5");
         wrong("nice=2", "the KEY is missing; write it as nice:KEY=2");

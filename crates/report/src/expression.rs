@@ -697,10 +697,10 @@ mod tests {
     fn mistakes_name_the_place() {
         for (text, part) in [
             ("x", "x has no value"),
-            ("1 +", "behind `1 +`: a value is missing"),
+            ("1 +", "after `1 +`: a value is missing"),
             ("(1", "a `)` is missing"),
             ("[1, 2", "a `]` is missing"),
-            ("1 2", "behind `1`: `2` does not belong here"),
+            ("1 2", "after `1`: `2` does not belong here"),
             ("1 < 2 < ", "a value is missing"),
             ("slope([1], [2])", "these have 1 and 1"),
             ("slope(1, 2)", "takes lists, not the number 1"),

@@ -207,7 +207,7 @@ mod tests {
         refused("wakeup_latency_p98", "did you mean wakeup_latency_p9");
         refused(
             "2 * key_jobs(a) + jobz",
-            "behind `2 * key_jobs(a) +`: there is no metric \"jobz\"",
+            "after `2 * key_jobs(a) +`: there is no metric \"jobz\"",
         );
         refused("key_wakeup_latency_p99", "write it as key_wakeup_latency_p99(KEY)");
         refused("key_jobs()", "key_jobs(KEY)");

@@ -121,7 +121,7 @@ fn mistakes_in_files_are_told() {
         ("\"{time}\"", "\"{tame}\"", "measured is {tame}; it must be a number"),
         ("source = \"made up\"", "source = \"\"", "source is empty"),
         ("source = \"made up\"", "source = \"made up\"\nseeds = 100000000000", "give 1 to 10000"),
-        ("loops = 8", "loops = 4", "cannot be held out, too"),
+        ("loops = 8", "loops = 4", "cannot also be held out"),
         ("[[measurement]]", "[[held_out]]", "at least one [[parameter]]"),
     ] {
         let error = run(&MESSAGES.replacen(from, to, 1), 1).expect_err(from).to_string();

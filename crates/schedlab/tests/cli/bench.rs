@@ -131,7 +131,7 @@ fn what_cannot_be_done_is_said() {
         .error(&["no/such/directory/x.svg: the directory no/such/directory does not exist"]);
     run(&["--groups=1,2", "--plot", "examples"]).error(&["examples: this is a directory"]);
     run(&["--figure", "tme"]).error(&["there is no figure \"tme\"; did you mean \"time\"?"]);
-    run(&["--groups=1,2", "--duration=0.000001"]).error(&["ended before there was a result"]);
+    run(&["--groups=1,2", "--duration=0.000001"]).error(&["ended before they had a result"]);
     run(&["--groups=1..2000", "--datasize=1..2000"]).error(&["4000000 runs are more than"]);
     let one_cpu = ["bench", "hackbench", "--scheduler", "round_robin", "--cpus", "2"];
     schedlab(&one_cpu).error(&["round_robin@1.0 cannot run hackbench: it has only one CPU"]);

@@ -206,8 +206,8 @@ fn mistakes_are_found_before_anything_runs() {
     refused("wait(helpr)", "6.6", "7.3", "there is no task \"helpr\"; did you mean helper?");
     refused("figure(time)", "6.6", "7.3", "only a benchmark has figures");
     refused("jobs", "7.3", "6.6", "eevdf@7.3 is later than eevdf@6.6; swap the two");
-    refused("jobs", "6.18", "6.18", "nothing differs");
-    refused("turnaround_mean(server)", "6.18", "6.19", "nothing that it measures happened");
+    refused("jobs", "6.18", "6.18", "there is no difference");
+    refused("turnaround_mean(server)", "6.18", "6.19", "no event that it measures occurred");
     refused("jobs", "6.7", "6.10", "both are eevdf@6.8 (6.7: Linux 6.7 is not implemented");
     refused("jobs", "six", "7.3", "--from: there is no scheduler \"six\"");
     refused("jobs", "eevdf@6.18", "eevdf@6.18:NO_SUCH=1", "NO_SUCH is not a tunable of eevdf@6.18");

@@ -216,7 +216,7 @@ fn a_file_that_is_no_result_is_never_written_over() {
 fn a_deadlock_under_one_scheduler_leaves_the_others_their_columns() {
     let ran = run("deadlock-under-one.json", &["-s", "fcfs,cfs"]);
     assert!(
-        ran.stderr.contains("warning: cfs@2.6.32: from 0.100000 s on no task"),
+        ran.stderr.contains("warning: cfs@2.6.32: from 0.100000 s on, no task"),
         "{}",
         ran.stderr
     );
@@ -352,7 +352,7 @@ fn settings_of_one_scheduler_are_a_column_of_their_own() {
     assert_eq!(runs[2]["scheduler"]["set"][0]["name"], "DELAY_DEQUEUE");
     assert_ne!(runs[1]["tasks"], runs[2]["tasks"]);
     let ran = run("naps.json", &["-s", "eevdf,eevdf", "--set", "DELAY_DEQUEUE=0"]);
-    assert!(ran.stderr.contains("eevdf@6.18 is named twice; it is run once"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("eevdf@6.18 is named twice; it runs once"), "{}", ran.stderr);
     ran.good();
     run_error("naps.json", &["-s", "eevdf[x=1]"], &["x is not a tunable of eevdf@6.18"]);
     run_error("naps.json", &["-s", "eevdf[x"], &["there is no ] at the end"]);

@@ -386,7 +386,7 @@ fn what_cannot_be_shown_is_told() {
     for (more, parts) in [
         (
             &["-b", "-s", "cfs,o_1,bfs"][..],
-            &["one or two are shown", "cfs@2.6.32, o_1@2.6.0, bfs@"][..],
+            &["at most two are shown", "cfs@2.6.32, o_1@2.6.0, bfs@"][..],
         ),
         (&["-b", "-s", "csf"], &["csf"]),
         (&["-b", "-s", "cfs", "--at", "11s"], &["--at 11.0 s: the run ended at 10.0 s"]),
@@ -415,7 +415,7 @@ fn a_plan_is_shown_with_one_or_two_of_its_schedulers() {
     let plan = format!("{}/plan.json", scratch.path());
     let run = ["run", DESKTOP, "-s", "o_1,cfs,eevdf", "--cpus", "2", "--plan-out", &plan];
     schedlab(&run).good();
-    schedlab(&["top", &plan, "-b"]).error(&["one or two are shown", "o_1@2.6.0, cfs@2.6.32"]);
+    schedlab(&["top", &plan, "-b"]).error(&["at most two are shown", "o_1@2.6.0, cfs@2.6.32"]);
     let text = schedlab(&["top", &plan, "-b", "-s", "cfs"]).good();
     assert!(text.contains("cfs@2.6.32, 2 CPUs") && !text.contains("o_1"), "{text}");
     schedlab(&["top", &plan, "-b", "-s", "cfs", "--cpus", "3"]).error(&["--cpus", "is a plan"]);
