@@ -121,6 +121,9 @@ pub(super) fn candidates(
             }
             continue;
         }
+        if is_wanted(Kind::Affinity) {
+            add(vec![group.free(cpus)], vec![]);
+        }
         if is_wanted(Kind::Weight) && scheduler.release.can.groups {
             let weight = |factor| group.weight(factor);
             add(vec![weight(0.25), weight(4.0)], vec![weight(0.0625), weight(16.0)]);
@@ -237,6 +240,7 @@ fn cpu_ns(work: &Work, group: &GroupFacts) -> u64 {
 /// Returns the groups that contain reported tasks.
 pub(super) fn groups(work: &Work) -> Result<Vec<GroupFacts>, String> {
     let selected = work.base.selected();
+    let count = work.base.trace().cpus;
     let programs = &work.base.workload().tasks;
     let source = |source: &Option<schedlab_lab::plan::Source>, part: &str| {
         source.as_ref().is_some_and(|source| source.text.contains(part))
@@ -257,8 +261,9 @@ pub(super) fn groups(work: &Work) -> Result<Vec<GroupFacts>, String> {
         if tasks.is_empty() {
             continue;
         }
+        let cpus = group.own_cpus.map(|cpus| cpus.iter(count).map(|cpu| cpu.0).collect());
         let (path, quota, shares) = (group.path, group.quota, group.shares);
-        found.push(GroupFacts { path, is_v1, shares, quota, tasks });
+        found.push(GroupFacts { path, is_v1, shares, quota, cpus, tasks });
     }
     found.truncate(NAMES_MAX);
     Ok(found)

@@ -164,6 +164,8 @@ pub(super) struct GroupFacts {
     pub shares: u64,
     /// Its limit.
     pub quota: Quota,
+    /// CPUs to which it is bound. `None`: its parent's.
+    pub cpus: Option<Vec<u32>>,
     /// Names of its tasks, and of those below it.
     pub tasks: Vec<String>,
 }
@@ -176,7 +178,10 @@ impl GroupFacts {
 
     /// Returns the lines that write `value` to the file `name` of the group.
     fn write(&self, name: &str, value: &str) -> String {
-        let root = if self.is_v1 { "/sys/fs/cgroup/cpu" } else { "/sys/fs/cgroup" };
+        let root = match name.split_once('.') {
+            Some((controller, _)) if self.is_v1 => format!("/sys/fs/cgroup/{controller}"),
+            _ => "/sys/fs/cgroup".to_string(),
+        };
         let path = quoted(&format!("{root}{}/{name}", self.path));
         format!("echo {} > {path}", quoted(value))
     }
@@ -215,6 +220,20 @@ impl GroupFacts {
             None => self.write(name, &value.to_string()),
         };
         Some(self.change("weight", &format!("{name}={now}"), command(now), command(was)))
+    }
+
+    /// Lets the group use all CPUs of a machine with `count`. `None`: it may.
+    pub fn free(&self, count: u32) -> Option<Change> {
+        let all: Vec<u32> = (0..count).collect();
+        let was = self.cpus.as_ref().filter(|was| **was != all)?;
+        let command = |cpus: &[u32]| match self.unit() {
+            Some(unit) => {
+                format!("systemctl set-property --runtime {unit} AllowedCPUs={}", list(cpus))
+            }
+            None => self.write("cpuset.cpus", &list(cpus)),
+        };
+        let setting = format!("cpuset.cpus={}", list(&all));
+        Some(self.change("CPUs", &setting, command(&all), command(was)))
     }
 
     /// Sets the nice value of a session.
@@ -373,7 +392,14 @@ mod tests {
     fn group(path: &str, is_v1: bool) -> GroupFacts {
         let quota =
             Quota { quota_us: Some(50_000), period_us: 100_000, burst_us: 0, phase_us: None };
-        GroupFacts { path: path.into(), is_v1, shares: 1024, quota, tasks: vec!["hog".into()] }
+        GroupFacts {
+            path: path.into(),
+            is_v1,
+            shares: 1024,
+            quota,
+            cpus: Some(vec![1]),
+            tasks: vec!["hog".into()],
+        }
     }
 
     #[test]
@@ -405,6 +431,10 @@ mod tests {
         let change = group("/a", true).limit(&Limit { quota_us: None, ..more });
         assert!(change.text.contains("cpu.cfs_quota_us=-1"), "{change:?}");
         assert!(change.undo[0].contains("echo 50000 > /sys/fs/cgroup/cpu/a/cpu.cfs_quota_us"));
+        let change = group("/a", true).free(2).expect("it is bound");
+        assert_eq!(change.text, "group /a cpuset.cpus=0-1");
+        assert_eq!(change.undo, ["echo 1 > /sys/fs/cgroup/cpuset/a/cpuset.cpus"]);
+        assert_eq!(GroupFacts { cpus: None, ..group("/a", true) }.free(2), None);
         assert_eq!(
             tunable("base_slice_ns", 3, 1).undo,
             ["echo 3 > /sys/kernel/debug/sched/base_slice_ns"]

@@ -233,6 +233,10 @@ fn differences(before: &Work, after: &Work) -> Result<Vec<String>, String> {
         if was.shares != is.shares {
             found.push(format!("group {} cpu.shares={}", is.path, is.shares));
         }
+        if was.cpus != is.cpus {
+            let cpus = list(is.cpus.as_ref().unwrap_or(&all));
+            found.push(format!("group {} cpuset.cpus={cpus}", is.path));
+        }
         let limit = |quota: schedlab_core::Quota| (quota.quota_us, quota.period_us, quota.burst_us);
         if limit(was.quota) != limit(is.quota) {
             let quota = is.quota.quota_us.map_or("max".into(), |us| us.to_string());

@@ -248,7 +248,7 @@ impl Aim {
     }
 }
 
-/// Adds the measures by which side effects are judged: the run times and the 99th (or 95th, or
+/// Adds the measures by which side effects are judged: the ends and the 99th (or 95th, or
 /// 50th) percentiles of the large groups of tasks. Returns their numbers.
 fn side_measures(work: &mut Work) -> Vec<usize> {
     let names = work.names();
@@ -262,7 +262,7 @@ fn side_measures(work: &mut Work) -> Vec<usize> {
             numbers.extend(number);
             number.is_some()
         };
-        add(Figure::Run);
+        add(Figure::End);
         let _ = [99, 95, 50].into_iter().any(|percent| add(Figure::Percentile(percent)));
     }
     // The aim's own figures are shown already.
