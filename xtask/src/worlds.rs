@@ -1,5 +1,6 @@
 //! Random worlds, many at a time, over many runs: `tests/worlds.csv` lists the seeds with which all
-//! releases have been run, and `cargo xtask worlds` continues after the last of them.
+//! releases have been run, and `cargo xtask worlds` continues after the last of them. A line with
+//! fewer releases is of those that were new at that time.
 //!
 //! The seeds that are run next depend only on that file, so they are the same for all clones of a
 //! revision. The file is written only with `--record`, and only if no rule was broken.
@@ -29,6 +30,8 @@ struct Options {
     record: bool,
     /// Program to run; `None`: cargo builds it.
     program: Option<String>,
+    /// Releases to run, separated by commas.
+    scheduler: String,
 }
 
 /// A line of the file.
@@ -69,7 +72,7 @@ fn try_run(arguments: &[&str]) -> Result<bool, String> {
             cargo
         }
     };
-    command.current_dir(&root).args(["stress", "--scheduler", "all"]);
+    command.current_dir(&root).args(["stress", "--scheduler", &options.scheduler]);
     command.args(["--first-seed", &next.to_string(), "--seeds", &options.seeds.to_string()]);
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.map_err(|error| format!("cargo: {error}"))?;
@@ -95,7 +98,14 @@ fn try_run(arguments: &[&str]) -> Result<bool, String> {
 }
 
 fn options(arguments: &[&str]) -> Result<Options, String> {
-    let mut options = Options { seeds: 100, part: 0, release: false, record: false, program: None };
+    let mut options = Options {
+        seeds: 100,
+        part: 0,
+        release: false,
+        record: false,
+        program: None,
+        scheduler: "all".into(),
+    };
     let mut words = arguments.iter();
     while let Some(&word) = words.next() {
         let mut number = || {
@@ -109,10 +119,15 @@ fn options(arguments: &[&str]) -> Result<Options, String> {
                 let program = words.next().ok_or("--program takes a path")?;
                 options.program = Some(program.to_string());
             }
+            "--scheduler" => {
+                let names = words.next().ok_or("--scheduler takes names of releases")?;
+                options.scheduler = names.to_string();
+            }
             "--release" => options.release = true,
             "--record" => options.record = true,
             _ => {
-                let usage = "worlds [--seeds N] [--part N] [--release | --program PATH] [--record]";
+                let usage = "worlds [--seeds N] [--part N] [--scheduler NAMES] \
+                             [--release | --program PATH] [--record]";
                 return Err(format!("there is no {word}; usage: cargo xtask {usage}"));
             }
         }
@@ -203,10 +218,17 @@ mod tests {
 
     #[test]
     fn options_are_read() {
-        let all = ["--seeds", "5", "--part", "2", "--release", "--record", "--program", "p"];
-        let program = Some("p".to_string());
-        let read = Options { seeds: 5, part: 2, release: true, record: true, program };
-        assert_eq!(options(&all), Ok(read));
+        let switches = ["--seeds", "5", "--part", "2", "--release", "--record"];
+        let values = ["--program", "p", "--scheduler", "a,b"];
+        let read = Options {
+            seeds: 5,
+            part: 2,
+            release: true,
+            record: true,
+            program: Some("p".into()),
+            scheduler: "a,b".into(),
+        };
+        assert_eq!(options(&[&switches[..], &values].concat()), Ok(read));
         assert!(options(&["--seed"]).is_err());
         assert!(options(&["--seeds"]).is_err());
     }

@@ -355,7 +355,8 @@ mod tests {
     use schedlab_core::{Administer, BuildConfig, GroupId, Quota, Scheduler};
 
     /// Shares are not divided below a throttled group. If the entity of the inner group had no
-    /// weight, the outer group would count as empty once its own task ends.
+    /// weight, the outer group would count as empty once its own task has gone, and not return to
+    /// the runqueue.
     #[test]
     fn a_group_that_gets_its_first_task_below_a_throttled_group_weighs_something() {
         let mut m = Bench::new(Kernel310::of_config(&BuildConfig::flat(1, 1000)), 1, 1000);
@@ -364,10 +365,12 @@ mod tests {
         let quota =
             Quota { quota_us: Some(5_000), period_us: 100_000, burst_us: 0, phase_us: None };
         m.sched.group_set_quota(&mut m.platform, outer, quota).unwrap();
-        m.in_group(outer, Life::Work(7 * MS));
+        let first = m.in_group(outer, Life::Hog);
         m.run_until(20 * MS);
         assert_eq!(m.current, [None], "the outer group is throttled");
         let below = m.in_group(inner, Life::Hog);
+        m.sched.kill(&mut m.platform, first);
+        m.kill(first);
         for until_ms in 21..400 {
             m.run_until(until_ms * MS);
             m.sched.inspect().audit().unwrap();

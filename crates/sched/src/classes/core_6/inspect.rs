@@ -61,29 +61,25 @@ impl<F: FairClass6> Inspect for Core6<F> {
     }
 
     fn audit(&self) -> Result<(), String> {
-        for cpu in (0..self.core.cpus()).map(CpuId) {
-            let counted = self.core.nr_running[cpu.index()];
-            let found = self
-                .core
-                .threads
-                .iter()
-                .enumerate()
-                .filter(|(number, thread)| {
-                    thread.cpu == cpu
-                        && thread.on_rq
-                        && thread.class != ClassId::Idle
-                        && (thread.class != ClassId::Rt || self.rt.counts(cpu))
-                        && !self.deadline.is_throttled(Pid(*number as u32))
-                        && !(thread.class == ClassId::Fair
-                            && self.fair.throttled_hierarchy(Pid(*number as u32)))
-                })
-                .count();
-            // The stopper counts while it waits to run.
-            let found = found + usize::from(self.core.rqs[cpu.index()].stopper_waits);
-            if counted as usize != found {
+        // The stopper counts while it waits to run.
+        let mut found: Vec<u32> =
+            self.core.rqs.iter().map(|rq| u32::from(rq.stopper_waits)).collect();
+        for (number, thread) in (0..).zip(&self.core.threads) {
+            let counts = thread.on_rq
+                && match thread.class {
+                    ClassId::Idle => false,
+                    ClassId::Fair => !self.fair.throttled_hierarchy(Pid(number)),
+                    ClassId::Rt => self.rt.counts(thread.cpu),
+                    ClassId::Deadline => !self.deadline.is_throttled(Pid(number)),
+                };
+            if counts {
+                found[thread.cpu.index()] += 1;
+            }
+        }
+        for (cpu, (counted, found)) in self.core.nr_running.iter().zip(&found).enumerate() {
+            if counted != found {
                 return Err(alloc::format!(
-                    "CPU {}: nr_running is {counted}, but {found} threads are on it",
-                    cpu.0
+                    "CPU {cpu}: nr_running is {counted}, but {found} threads are on it"
                 ));
             }
         }
