@@ -69,8 +69,8 @@ pub struct ReplayArgs {
     /// Change to tasks of the alternatives, e.g. 'nice make +10'
     #[arg(long, value_name = "ACTION")]
     pub change: Vec<String>,
-    /// Tasks that read their own CPU clocks as they compute, in all columns: the kernel charges them
-    /// at each reading, so that their slices end there; e.g. 'per' (every 20us) or 'per 50us'
+    /// Tasks that read their own CPU clocks as they compute, in all columns: the kernel charges
+    /// them at each reading, so that their slices end there; e.g. 'per' (every 20us) or 'per 50us'
     #[arg(long, value_name = "TASKS [TIME]")]
     pub clock_read: Vec<String>,
     /// Tasks to report (all are replayed) [default: all but the kernel's]

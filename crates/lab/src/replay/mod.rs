@@ -84,8 +84,8 @@ pub struct Replay {
     pub machine: MachineSpec,
     /// Changes of tasks and groups under them: `nice make +10`, `group /build cpu.weight=50`.
     pub changes: Vec<String>,
-    /// Tasks that read their own CPU clocks as they compute, with the CPU time between two readings:
-    /// `per 20us`.
+    /// Tasks that read their own CPU clocks as they compute, with the CPU time between two
+    /// readings: `per 20us`.
     pub clock_reads: Vec<String>,
     /// Groups of the tasks during the recording, and settings of these groups.
     pub groups: Option<Source>,
