@@ -113,7 +113,9 @@ fn behind(
     group_of: &[Option<usize>],
     programs: &[schedlab_replay::Program],
 ) -> Vec<BehindRow> {
-    let mut all: BTreeMap<(usize, Option<&str>, Option<&str>), Vec<f64>> = BTreeMap::new();
+    // By waiting group, task that had the CPU, and limit.
+    type Cause<'a> = (usize, Option<&'a str>, Option<&'a str>);
+    let mut all: BTreeMap<Cause<'_>, Vec<f64>> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {
         for row in &run.behind {
             let Some(group) = group_of[row.waits] else { continue };

@@ -89,8 +89,7 @@ pub struct Replay {
     /// Changes of tasks and groups under them: `nice make +10`, `group /build cpu.weight=50`.
     pub changes: Vec<String>,
     /// Tasks that read their own CPU clocks as they compute, with the CPU time between two
-    /// readings:
-    /// `per 20us`.
+    /// readings: `per 20us`.
     pub clock_reads: Vec<String>,
     /// Sets of further changes, each of which makes a column: `nice make +10; group /b
     /// cpu.max=max`.
