@@ -231,8 +231,8 @@ own_questions! {
         self.is_since(Version::V6_19)
     }
 
-    /// Whether lag is limited by the longest slice of the queue and a tick, instead of two slices of
-    /// its own or a tick.
+    /// Whether lag is limited by the longest slice of the queue and a tick, instead of two slices
+    /// of its own or a tick.
     pub const fn limits_lag_by_longest(self) -> bool {
         self.is_since(Version::V7_0)
     }
