@@ -11,16 +11,17 @@ use std::path::PathBuf;
 /// Find a CPU limit for a group: response times, throttling and throughput under each
 ///
 /// The work, a workload or a recording, is run without a limit, and then with limits from less than
-/// the group's demand up to one that never throttles it. Each limit runs with several seeds, which draw when its periods
-/// begin: a figure is the median of these runs, with the least and the most. The least limit that
-/// holds an aim in all of them is written in the words of the places where limits are set. Without
-/// an aim, it is the least limit whose p99 is within 10 % of that without a limit.
+/// the group's demand up to one that never throttles it. Each limit runs with several seeds, which
+/// draw when its periods begin: a figure is the median of these runs, with the least and the most.
+/// The least limit that holds an aim in all of them is written in the words of the places where
+/// limits are set. Without an aim, it is the least limit whose p99 is within 10 % of that without a
+/// limit; recorded work must also keep up.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 An aim is p50, p90, p95, p99, max or mean < TIME (of the requests' response times), throttled < N%
-(of the periods), throughput > N/s (requests), or end < TIME. A request is due when a task's timer expires, when its
-semaphore is posted, when it is signalled or resumed, or when its sleep ends, and done when the task
-has done its work; docs/containers.md has the details.
+(of the periods), throughput > N/s (requests), or end < TIME. A request is due when a task's timer
+expires, when its semaphore is posted, when it is signalled or resumed, or when its sleep ends, and
+done when the task has done its work; docs/containers.md has the details.
 
 A recording is a trace that `schedlab replay` reads. Its requests arrive when a sleep ends, and end
 when the task next sleeps. First the recording is replayed as it was, which shows how far the answer

@@ -71,21 +71,26 @@ pub struct Line {
 pub enum Criterion {
     /// These aims, in every run.
     Aims(Vec<Aim>),
-    /// The median of the 99th percentiles is at most [`KNEE`] times that without a limit.
+    /// The median of the 99th percentiles is at most [`KNEE`] times that without a limit, and
+    /// recorded work keeps up.
     Knee,
     /// No run is throttled, because the group has no requests.
     NeverThrottled,
 }
 
 impl Criterion {
-    /// Whether `cell` holds it.
-    pub fn holds(&self, cell: &Cell, unlimited: &Cell) -> bool {
+    /// Whether `cell`, a limit of `line`, holds it.
+    pub fn holds(&self, cell: &Cell, line: &Line) -> bool {
         match self {
             Criterion::Aims(aims) => cell.holding(aims) == cell.runs.len(),
             Criterion::NeverThrottled => cell.is_never_throttled(),
             Criterion::Knee => {
                 let p99_ns = |cell: &Cell| cell.median(Figure::P99);
-                p99_ns(cell).zip(p99_ns(unlimited)).is_some_and(|(ns, of)| ns <= KNEE * of)
+                let both = p99_ns(cell).zip(p99_ns(&line.unlimited));
+                // Where clients wait for answers, the response times of a recording that falls
+                // behind may be short.
+                both.is_some_and(|(ns, of)| ns <= KNEE * of)
+                    && (!line.is_recorded || line.keeps_up(cell))
             }
         }
     }
@@ -94,7 +99,7 @@ impl Criterion {
 impl Line {
     /// Returns the place of the least limit that holds `criterion`, as all larger ones do.
     pub(super) fn least(&self, criterion: &Criterion) -> Option<usize> {
-        let holds = |cell: &&Cell| criterion.holds(cell, &self.unlimited);
+        let holds = |cell: &&Cell| criterion.holds(cell, self);
         let holding = self.cells.iter().rev().take_while(holds).count();
         (holding > 0).then(|| self.cells.len() - holding)
     }

@@ -336,7 +336,7 @@ impl LimitsSpec {
                 if cpus.is_some() {
                     plan.to_mut().machine.cpus = cpus;
                 }
-                Ok(Bench::Workload(WorkloadBench { plan, threads }))
+                Ok(Bench::Workload(Box::new(WorkloadBench { plan, threads })))
             }
             Work::Recording(work) => {
                 let mut replay = work.replay.clone();

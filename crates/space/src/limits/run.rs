@@ -14,7 +14,7 @@ const REQUESTS_MAX: usize = 1_000_000;
 
 /// Work on a machine of a size, whose group gets limits.
 pub(super) enum Bench<'a> {
-    Workload(WorkloadBench<'a>),
+    Workload(Box<WorkloadBench<'a>>),
     Recording(Box<RecordingBench<'a>>),
 }
 
