@@ -85,7 +85,7 @@ pub struct Replay {
     pub machine: MachineSpec,
     /// Changes of tasks and groups under them: `nice make +10`, `group /build cpu.weight=50`.
     pub changes: Vec<String>,
-    /// Sets of further changes, each of which makes a column: `nice make +10; group /b cpu.max=max`.
+    /// Sets of further changes, each of which makes a column: `nice make +10; nice hog -5`.
     pub tries: Vec<String>,
     /// Groups of the tasks during the recording, and settings of these groups.
     pub groups: Option<Source>,

@@ -9,9 +9,9 @@
 //! The work is a workload or a recording ([`Work`]).
 //!
 //! * `limit`: a limit; `words`: it, in the words of the places where it is set; `resources`: it, as
-//!   deployments and compose files have it (`yaml`); `aim`: aims; `threads`: numbers of threads; `figures`:
-//!   figures of runs; `line`: the runs of limits; `run`: running them; `ladder`: the limits that
-//!   are tried.
+//!   deployments and compose files have it (`yaml`); `aim`: aims; `threads`: numbers of threads;
+//!   `figures`: figures of runs; `line`: the runs of limits; `run`: running them; `ladder`: the
+//!   limits that are tried.
 
 mod aim;
 mod figures;
@@ -85,7 +85,7 @@ pub struct RecordedWork {
     pub replay: Replay,
     /// The recording.
     pub trace: Trace,
-    /// Tasks that count. `None`: those of the group.
+    /// Tasks that count. `None`: the group's tasks.
     pub only: Option<String>,
     /// Times that are taken as response times.
     pub times: Times,
@@ -226,7 +226,7 @@ impl Limits {
     }
 }
 
-/// What is known before the first limit runs.
+/// Facts that are known before the first limit runs.
 struct Begun {
     /// The present limit.
     present: Option<Limit>,

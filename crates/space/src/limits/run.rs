@@ -28,7 +28,7 @@ pub(super) struct WorkloadBench<'a> {
 /// A recording.
 pub(super) struct RecordingBench<'a> {
     pub prepared: replay::Prepared,
-    /// Tasks that count. `None`: those of the group.
+    /// Tasks that count. `None`: the group's tasks.
     pub only: Option<&'a str>,
     pub times: Times,
 }
