@@ -10,8 +10,9 @@ pub const KNEE: f64 = 1.1;
 /// Smallest throughput, in proportion to that without a limit, of a group that keeps up.
 pub const KEEPS_UP: f64 = 0.98;
 
-/// Maximum number of periods by which recorded work that keeps up ends later.
-const PERIODS_LATE: f64 = 3.0;
+/// Latest end of recorded work that keeps up, in proportion to that without a limit. Its last
+/// requests may be throttled, so it is later than the rate alone would make it.
+const LATEST: f64 = 1.05;
 
 /// A limit, and its runs.
 #[derive(Clone, Debug)]
@@ -104,17 +105,13 @@ impl Line {
         (holding > 0).then(|| self.cells.len() - holding)
     }
 
-    /// Whether `cell` does as many requests as the group does without a limit. Recorded work may
-    /// end a few periods later, as its last requests may be throttled.
+    /// Whether `cell` does as many requests as the group does without a limit, or recorded work
+    /// ends about as early.
     pub fn keeps_up(&self, cell: &Cell) -> bool {
-        let (figure, unlimited) = match self.is_recorded {
-            true => (Figure::End, &self.unlimited),
-            false => (Figure::Throughput, &self.unlimited),
-        };
-        let both = cell.median(figure).zip(unlimited.median(figure));
-        let late_ns = PERIODS_LATE * cell.limit.period_us as f64 * 1e3;
+        let figure = if self.is_recorded { Figure::End } else { Figure::Throughput };
+        let both = cell.median(figure).zip(self.unlimited.median(figure));
         both.is_none_or(|(value, of)| match self.is_recorded {
-            true => value <= of / KEEPS_UP || value - of <= late_ns,
+            true => value <= LATEST * of,
             false => value >= KEEPS_UP * of,
         })
     }
