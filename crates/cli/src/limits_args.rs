@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// draw when its periods begin: a figure is the median of these runs, with minimum and maximum. The
 /// output shows the smallest limit that meets the aim in all of them, as it is written where limits
 /// are set. Without an aim, that is the smallest limit whose p99 is within 10 % of that without a
-/// limit.
+/// limit; recorded work must also keep up.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 An aim is p50, p90, p95, p99, max or mean < TIME (of the requests' response times), throttled < N%

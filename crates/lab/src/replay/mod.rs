@@ -91,8 +91,7 @@ pub struct Replay {
     /// Tasks that read their own CPU clocks as they compute, with the CPU time between two
     /// readings: `per 20us`.
     pub clock_reads: Vec<String>,
-    /// Sets of further changes, each of which makes a column: `nice make +10; group /b
-    /// cpu.max=max`.
+    /// Sets of further changes, each of which makes a column: `nice make +10; nice hog -5`.
     pub tries: Vec<String>,
     /// Groups of the tasks during the recording, and settings of these groups.
     pub groups: Option<Source>,

@@ -10,8 +10,9 @@ pub const KNEE: f64 = 1.1;
 /// Smallest throughput, in proportion to that without a limit, of a group that keeps up.
 pub const KEEPS_UP: f64 = 0.98;
 
-/// Maximum number of periods by which recorded work that keeps up ends later.
-const PERIODS_LATE: f64 = 3.0;
+/// Latest end of recorded work that keeps up, in proportion to that without a limit. Its last
+/// requests may be throttled, so it is later than the rate alone would make it.
+const LATEST: f64 = 1.05;
 
 /// A limit, and its runs.
 #[derive(Clone, Debug)]
@@ -71,21 +72,26 @@ pub struct Line {
 pub enum Criterion {
     /// These aims, in every run.
     Aims(Vec<Aim>),
-    /// The median of the 99th percentiles is at most [`KNEE`] times that without a limit.
+    /// The median of the 99th percentiles is at most [`KNEE`] times that without a limit, and
+    /// recorded work keeps up.
     Knee,
     /// No run is throttled, because the group has no requests.
     NeverThrottled,
 }
 
 impl Criterion {
-    /// Whether `cell` holds it.
-    pub fn holds(&self, cell: &Cell, unlimited: &Cell) -> bool {
+    /// Whether `cell`, a limit of `line`, holds it.
+    pub fn holds(&self, cell: &Cell, line: &Line) -> bool {
         match self {
             Criterion::Aims(aims) => cell.holding(aims) == cell.runs.len(),
             Criterion::NeverThrottled => cell.is_never_throttled(),
             Criterion::Knee => {
                 let p99_ns = |cell: &Cell| cell.median(Figure::P99);
-                p99_ns(cell).zip(p99_ns(unlimited)).is_some_and(|(ns, of)| ns <= KNEE * of)
+                let both = p99_ns(cell).zip(p99_ns(&line.unlimited));
+                // Where clients wait for answers, the response times of a recording that falls
+                // behind may be short.
+                both.is_some_and(|(ns, of)| ns <= KNEE * of)
+                    && (!line.is_recorded || line.keeps_up(cell))
             }
         }
     }
@@ -94,22 +100,18 @@ impl Criterion {
 impl Line {
     /// Returns the place of the least limit that holds `criterion`, as all larger ones do.
     pub(super) fn least(&self, criterion: &Criterion) -> Option<usize> {
-        let holds = |cell: &&Cell| criterion.holds(cell, &self.unlimited);
+        let holds = |cell: &&Cell| criterion.holds(cell, self);
         let holding = self.cells.iter().rev().take_while(holds).count();
         (holding > 0).then(|| self.cells.len() - holding)
     }
 
-    /// Whether `cell` does as many requests as the group does without a limit. Recorded work may
-    /// end a few periods later, as its last requests may be throttled.
+    /// Whether `cell` does as many requests as the group does without a limit, or recorded work
+    /// ends about as early.
     pub fn keeps_up(&self, cell: &Cell) -> bool {
-        let (figure, unlimited) = match self.is_recorded {
-            true => (Figure::End, &self.unlimited),
-            false => (Figure::Throughput, &self.unlimited),
-        };
-        let both = cell.median(figure).zip(unlimited.median(figure));
-        let late_ns = PERIODS_LATE * cell.limit.period_us as f64 * 1e3;
+        let figure = if self.is_recorded { Figure::End } else { Figure::Throughput };
+        let both = cell.median(figure).zip(self.unlimited.median(figure));
         both.is_none_or(|(value, of)| match self.is_recorded {
-            true => value <= of / KEEPS_UP || value - of <= late_ns,
+            true => value <= LATEST * of,
             false => value >= KEEPS_UP * of,
         })
     }

@@ -9,9 +9,9 @@
 //! The work is a workload or a recording ([`Work`]).
 //!
 //! * `limit`: a limit; `words`: it, in the words of the places where it is set; `resources`: it, as
-//! deployments and compose files have it (`yaml`); `aim`: aims; `threads`: numbers of threads;
-//! `figures`:   figures of runs; `line`: the runs of limits; `run`: running them; `ladder`: the
-//! limits that   are tried.
+//!   deployments and compose files have it (`yaml`); `aim`: aims; `threads`: numbers of threads;
+//!   `figures`: figures of runs; `line`: the runs of limits; `run`: running them; `ladder`: the
+//!   limits that are tried.
 
 mod aim;
 mod figures;
@@ -85,7 +85,7 @@ pub struct RecordedWork {
     pub replay: Replay,
     /// The recording.
     pub trace: Trace,
-    /// Tasks that count. `None`: all tasks of the group.
+    /// Tasks that count. `None`: the group's tasks.
     pub only: Option<String>,
     /// Times that are taken as response times.
     pub times: Times,
@@ -226,7 +226,7 @@ impl Limits {
     }
 }
 
-/// State before the first limit runs.
+/// Facts that are known before the first limit runs.
 struct Begun {
     /// The present limit.
     present: Option<Limit>,
@@ -336,7 +336,7 @@ impl LimitsSpec {
                 if cpus.is_some() {
                     plan.to_mut().machine.cpus = cpus;
                 }
-                Ok(Bench::Workload(WorkloadBench { plan, threads }))
+                Ok(Bench::Workload(Box::new(WorkloadBench { plan, threads })))
             }
             Work::Recording(work) => {
                 let mut replay = work.replay.clone();

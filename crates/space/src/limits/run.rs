@@ -14,7 +14,7 @@ const REQUESTS_MAX: usize = 1_000_000;
 
 /// Work on a machine of a size, whose group gets limits.
 pub(super) enum Bench<'a> {
-    Workload(WorkloadBench<'a>),
+    Workload(Box<WorkloadBench<'a>>),
     Recording(Box<RecordingBench<'a>>),
 }
 
@@ -28,7 +28,7 @@ pub(super) struct WorkloadBench<'a> {
 /// A recording.
 pub(super) struct RecordingBench<'a> {
     pub prepared: replay::Prepared,
-    /// Tasks that count. `None`: all tasks of the group.
+    /// Tasks that count. `None`: the group's tasks.
     pub only: Option<&'a str>,
     pub times: Times,
 }

@@ -92,7 +92,7 @@ fn cell(limits: &Limits, line: &Line, cell: &Cell) -> Value {
     let sum = |of: fn(&Figures) -> u64| cell.runs.iter().map(of).sum::<u64>();
     json!({
         "limit": limit(&cell.limit),
-        "holds": limits.criterion.holds(cell, &line.unlimited),
+        "holds": limits.criterion.holds(cell, line),
         "keeps_up": line.keeps_up(cell),
         "figures": bands,
         "requests": sum(|run| run.done),
@@ -128,7 +128,7 @@ pub fn csv(limits: &Limits) -> String {
                 burst_us.to_string(),
                 optional(quota_us.map(|us| us.to_string())),
                 optional(quota_us.map(|_| cell.limit.cpus().to_string())),
-                limits.criterion.holds(cell, &line.unlimited).to_string(),
+                limits.criterion.holds(cell, line).to_string(),
                 line.keeps_up(cell).to_string(),
             ];
             for figure in Figure::ALL {

@@ -119,6 +119,10 @@ fn trust(text: &mut String, limits: &Limits, recording: &RecordedFigures, style:
 fn cautions(limits: &Limits, recording: &RecordedFigures, style: Style) -> Vec<String> {
     const NAMED_MAX: usize = 5;
     let mut cautions = vec![];
+    let line = limits.lines.first();
+    // The group's own limit was in force during the recording.
+    let own = line.and_then(|line| line.present.as_ref()).filter(|_| limits.present_from.is_none());
+    let row = if own.is_some() { "=" } else { "none" };
     let whose = match recording.poor.as_slice() {
         _ if recording.report.grade == "poor" => Some("as a whole".into()),
         [] => None,
@@ -133,18 +137,19 @@ fn cautions(limits: &Limits, recording: &RecordedFigures, style: Style) -> Vec<S
     if let Some(whose) = whose {
         cautions.push(format!(
             "POOR: without any change, the replay differs much from the recording {whose}. Compare \
-             the rows `none` and `recorded`, and do not rely on smaller differences than theirs."
+             the rows `{row}` and `recorded`, and do not rely on smaller differences than theirs."
         ));
     }
-    let line = limits.lines.first().filter(|line| line.cpus == recording.report.trace.cpus);
-    let replayed = line.and_then(|line| line.unlimited.band(Figure::P99));
+    let line = line.filter(|line| line.cpus == recording.report.trace.cpus);
+    let replayed = line.map(|line| own.unwrap_or(&line.unlimited));
+    let replayed = replayed.and_then(|cell| cell.band(Figure::P99));
     if let Some((band, recorded)) = replayed.zip(recording.figures.get(Figure::P99)) {
         let ratio = band.median / recorded.max(1.0);
         if !(1.0 / FAR..=FAR).contains(&ratio) {
             let time = |ns: f64| duration(ns.round() as u64, style.unicode);
             cautions.push(format!(
-                "POOR: the p99 without a limit is {} in the replay, and was {} in the recording. \
-                 Rely on throttling and ends, not on p99.",
+                "POOR: the p99 is {} in the replay (row `{row}`), and was {} in the recording. Rely \
+                 on throttling and ends, not on p99.",
                 time(band.median),
                 time(recorded)
             ));
@@ -163,11 +168,14 @@ fn demand(text: &mut String, limits: &Limits, line: &Line, style: Style) {
             let p99 = duration(p99_ns.round() as u64, style.unicode);
             let rate = per_second(rate);
             let _ = match times(limits) {
+                Times::Responses if limits.recording.is_some() => {
+                    writeln!(text, ". There are {rate} requests, with a p99 of {p99}.")
+                }
                 Times::Responses => {
                     writeln!(text, " and serves requests at {rate}, with a p99 of {p99}.")
                 }
                 Times::RoundTrips => {
-                    writeln!(text, ", with round trips at {rate} and a p99 of {p99}.")
+                    writeln!(text, ". There are {rate} round trips, with a p99 of {p99}.")
                 }
             };
             if cpus >= FULL * f64::from(line.cpus) {
@@ -418,6 +426,9 @@ fn criterion(limits: &Limits) -> String {
                 counted(limits.repeat as usize, "run")
             )
         }
+        Criterion::Knee if limits.recording.is_some() => {
+            "keeps up, with a p99 within 10 % of that without a limit".into()
+        }
         Criterion::Knee => "keeps the p99 within 10 % of that without a limit".into(),
         Criterion::NeverThrottled => "never throttles it".into(),
     }
@@ -444,7 +455,7 @@ fn answer(limits: &Limits, line: &Line) -> String {
 fn verdict(text: &mut String, limits: &Limits, style: Style) {
     let Some((line, cell)) = limits.best() else {
         let _ = writeln!(text, "No limit that was tried {}.", criterion(limits));
-        let holds = |line: &Line| limits.criterion.holds(&line.unlimited, &line.unlimited);
+        let holds = |line: &Line| limits.criterion.holds(&line.unlimited, line);
         if !limits.lines.iter().any(holds) {
             let _ = writeln!(text, "Nor does the group without a limit.");
         } else {
