@@ -208,8 +208,8 @@ impl<R: PickRule> Fair<R> {
             && matches!(self.sums(), Sums::HaveLimits | Sums::NeverBelow)
     }
 
-    /// Load sum of a new queue of `group`: the entities of the groups below it have been attached to
-    /// it. (Groups are taken to be made at time 0, when an update takes no time away from it.)
+    /// Load sum of a new queue of `group`: the entities of the groups below have been attached to
+    /// it. (Groups are taken to be made at time 0, from which on its first update lets it decay.)
     pub(super) fn first_load_sum(&self, group: GroupId) -> u64 {
         let mut sum = 0;
         let mut next = self.groups[group.index()].youngest;

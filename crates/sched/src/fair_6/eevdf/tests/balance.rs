@@ -117,7 +117,7 @@ fn a_new_group_is_attached_with_a_load_sum_of_one() {
         assert_eq!(fair.info[entity].avg.load_sum, 1);
         assert_eq!((fair.cfs_rqs[q].avg.load_sum, fair.cfs_rqs[inner].avg.load_sum), (2048, 0));
         // At 63 ms a task comes whose load average is 727, so that its load sum is 33226. With the
-        // 1 that is there the entity's average is 727, too: 1024 x 33227 / 46801. (Without it, 726.)
+        // 1 that is there the entity's average is 727, too (1024 x 33227 / 46801), not 726.
         fair.cfs_rqs[inner].pending.add(33_226);
         fair.update_load_avg(63 * MS, entity, Attach::No);
         assert_eq!(fair.info[entity].avg.load_avg, 727, "{version:?}");
