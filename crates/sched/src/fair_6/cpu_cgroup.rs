@@ -20,6 +20,7 @@ impl<R: PickRule> Fair<R> {
         let mut row = TaskGroup::new(self.cpus, Some(parent), shares);
         row.next_older = next_older;
         self.groups.push(row);
+        self.attach_group(group);
         if shares != 1024 {
             self.mark_renewed(group);
         }
@@ -30,9 +31,8 @@ impl<R: PickRule> Fair<R> {
     fn mark_renewed(&mut self, group: GroupId) {
         let mut above = Some(group);
         while let Some(group) = above {
-            let row = &mut self.groups[group.index()];
-            row.renewed = true;
-            above = row.parent;
+            self.renew_first_load(group);
+            above = self.groups[group.index()].parent;
         }
     }
 

@@ -6,11 +6,12 @@
 
 use super::cfs_rq::{CfsRq, Removed};
 use super::class::Fair;
-use super::entity::{Info, unscaled};
+use super::entity::{Info, NICE_0_WEIGHT, unscaled};
 use super::flags::Attach;
 use super::ids::{CfsRqId, EntityId};
 use super::pick_rule::PickRule;
 use super::rule_state::FairVersion as _;
+use super::update_shares::LEAST_WEIGHT;
 use crate::classes::pelt::{Average, PELT_MIN_DIVIDER};
 use crate::classes::{ClassId, Pid, Rqs};
 use schedlab_core::{CpuId, GroupId};
@@ -198,6 +199,66 @@ impl<R: PickRule> Fair<R> {
             false if self.version.sums_never_below_averages() => Sums::NeverBelow,
             false => Sums::HaveLimits,
         }
+    }
+
+    /// Whether an entity is attached with a load sum of at least 1 (6.1 on). So is the entity of a
+    /// group when the group is made, though its load average is 0.
+    pub(super) fn attaches_at_least_one(&self) -> bool {
+        !self.version.tracks_runnable_load()
+            && matches!(self.sums(), Sums::HaveLimits | Sums::NeverBelow)
+    }
+
+    /// Load sum of a new queue of `group`: the entities of the groups below have been attached to
+    /// it. (Groups are taken to be made at time 0, from which on its first update lets it decay.)
+    pub(super) fn first_load_sum(&self, group: GroupId) -> u64 {
+        let mut sum = 0;
+        let mut next = self.groups[group.index()].youngest;
+        while let Some(child) = next {
+            sum += self.weight_at_first(child);
+            next = self.groups[child.index()].next_older;
+        }
+        sum
+    }
+
+    /// Part of the load sum of the queue above that comes from the entity of `group`, which has
+    /// never been active: its weight, times 1.
+    fn weight_at_first(&self, group: GroupId) -> u64 {
+        match self.attaches_at_least_one() {
+            false => 0,
+            true if self.groups[group.index()].renewed && self.version.weighs_empty_groups() => {
+                unscaled(LEAST_WEIGHT)
+            }
+            true => unscaled(NICE_0_WEIGHT),
+        }
+    }
+
+    /// Updates the queues above `group` on the CPUs on which it has never been active, where its
+    /// entity's part of the load sum was `old` before.
+    fn first_load_changes(&mut self, group: GroupId, old: u64) {
+        let new = self.weight_at_first(group);
+        if old == new {
+            return;
+        }
+        let parent = self.groups[group.index()].parent.unwrap_or(GroupId::ROOT);
+        for cpu in (0..self.cpus).map(CpuId) {
+            let inactive = self.groups[group.index()].cfs_rq_on(cpu).is_none();
+            if let Some(above) = self.groups[parent.index()].cfs_rq_on(cpu).filter(|_| inactive) {
+                let sum = &mut self.cfs_rqs[above].avg.load_sum;
+                *sum = moved(*sum, old, new);
+            }
+        }
+    }
+
+    /// `online_fair_sched_group`: `group` has been made, and its entities are attached.
+    pub(super) fn attach_group(&mut self, group: GroupId) {
+        self.first_load_changes(group, 0);
+    }
+
+    /// The shares of `group`, or of a group below it, have been written.
+    pub(super) fn renew_first_load(&mut self, group: GroupId) {
+        let old = self.weight_at_first(group);
+        self.groups[group.index()].renewed = true;
+        self.first_load_changes(group, old);
     }
 
     /// `update_load_avg`: updates the averages of the entity, and then of its queue, to now.

@@ -23,7 +23,9 @@ impl<R: PickRule> Fair<R> {
         let (idle, row_renewed) = (row.idle, row.renewed);
         let above = self.group_cfs_rq(row.parent.unwrap_or(GroupId::ROOT), cpu);
         // A group without activity has no load.
-        let mut info = Info { idle, avg: Average::default(), ..self.info_below(above) };
+        let load_sum = u64::from(self.attaches_at_least_one());
+        let avg = Average { load_sum, ..Average::default() };
+        let mut info = Info { idle, avg, ..self.info_below(above) };
         // The kernel attaches the entity when the group is made, unless its clock stands at 0.
         // (Groups are taken to be made at time 0.)
         info.avg.update(self.clock_ns, 0, 0, false, 1);
@@ -41,6 +43,7 @@ impl<R: PickRule> Fair<R> {
         self.cfs_rqs[q].wide = self.version.divides_by_weight();
         self.cfs_rqs[q].h_load = (0, self.h_load_computed());
         self.cfs_rqs[q].pelt_clock = self.cfs_rqs[above].pelt_clock.below();
+        self.cfs_rqs[q].avg.load_sum = self.first_load_sum(group);
         self.info[owner].my_q = Some(q);
         R::queue_made(self);
         self.limits.queue_made(group, cpu);

@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::classes::testing;
-use crate::fair_6::ids::EntityId;
+use crate::fair_6::flags::Attach;
+use crate::fair_6::ids::{CfsRqId, EntityId};
 use schedlab_core::Quota;
 
 /// Two tasks on CPU 0 and one on CPU 1. At 1 ms the task that has run on CPU 0 is ahead of V by
@@ -98,6 +99,29 @@ fn a_task_that_is_held_back_takes_its_load_along() {
     m.sched.set_affinity(&mut m.platform, hog, &CpuSet::only(CpuId(1)));
     assert_eq!(m.sched.cpu_of(hog), CpuId(1));
     assert!(load(&m, 0) < 16 && load(&m, 1) > 900, "{} {}", load(&m, 0), load(&m, 1));
+}
+
+/// A group with two groups below it. The entities of all three are attached when the groups are
+/// made: each has a load sum of 1, and adds 1024 times that to the queue above.
+#[test]
+fn a_new_group_is_attached_with_a_load_sum_of_one() {
+    for version in [Version::V6_6, Version::V6_18, Version::V7_1] {
+        let mut m = Machine::new(Eevdf::new(version, &BuildConfig::flat(2, 1000)), 2, 1000);
+        let mut below = |parent| m.sched.group_new(&mut m.platform, parent, 1024).unwrap();
+        let outer = below(GroupId::ROOT);
+        let [used, _] = [0; 2].map(|_| below(outer));
+        assert_eq!(m.sched.fair.cfs_rqs[CfsRqId::of_cpu(CPU)].avg.load_sum, 1024, "{version:?}");
+        let fair = &mut m.sched.fair;
+        let [q, inner] = [outer, used].map(|group| fair.group_cfs_rq(group, CPU));
+        let entity = fair.cfs_rqs[inner].owner.unwrap();
+        assert_eq!(fair.info[entity].avg.load_sum, 1);
+        assert_eq!((fair.cfs_rqs[q].avg.load_sum, fair.cfs_rqs[inner].avg.load_sum), (2048, 0));
+        // At 63 ms a task comes whose load average is 727, so that its load sum is 33226. With the
+        // 1 that is there the entity's average is 727, too (1024 x 33227 / 46801), not 726.
+        fair.cfs_rqs[inner].pending.add(33_226);
+        fair.update_load_avg(63 * MS, entity, Attach::No);
+        assert_eq!(fair.info[entity].avg.load_avg, 727, "{version:?}");
+    }
 }
 
 #[test]
