@@ -105,7 +105,8 @@ mod tests {
         let many: String =
             (0..20).map(|name| format!("n{name} = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n")).collect();
         assert!(
-            check(&axes(&many)).is_err_and(|error| error.message.ends_with("at most 10000 are allowed"))
+            check(&axes(&many))
+                .is_err_and(|error| error.message.ends_with("at most 10000 are allowed"))
         );
     }
 }

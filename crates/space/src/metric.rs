@@ -205,10 +205,7 @@ mod tests {
             assert!(error.contains(part), "no \"{part}\" in: {error}");
         };
         refused("wakeup_latency_p98", "did you mean wakeup_latency_p9");
-        refused(
-            "2 * key_jobs(a) + jobz",
-            "after `2 * key_jobs(a) +`: there is no metric \"jobz\"",
-        );
+        refused("2 * key_jobs(a) + jobz", "after `2 * key_jobs(a) +`: there is no metric \"jobz\"");
         refused("key_wakeup_latency_p99", "write it as key_wakeup_latency_p99(KEY)");
         refused("key_jobs()", "key_jobs(KEY)");
         refused("wait_mean(a)", "leave the parentheses out");

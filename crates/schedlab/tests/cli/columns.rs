@@ -136,7 +136,10 @@ fn what_cannot_be_set_is_said_with_what_could() {
     let set = |value: &str, parts: &[&str]| {
         server(&["-s", "o_1,cfs", "--set", value]).error(parts);
     };
-    set("base_slice_ns=1e6,2e6", &["not a tunable of any of the schedulers; eevdf@6.18", "have it"]);
+    set(
+        "base_slice_ns=1e6,2e6",
+        &["not a tunable of any of the schedulers; eevdf@6.18", "have it"],
+    );
     set("sched_latenci_ns=1e6,2e6", &["did you mean sched_latency_ns?"]);
     set("sched_latency_ns=1e6,1ms", &["the value 1ms is given twice"]);
     set("sched_latency_ns=6x", &["\"6x\" is not a whole number such as 6000000 or 6e6, or a time"]);

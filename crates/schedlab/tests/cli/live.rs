@@ -99,7 +99,11 @@ fn logs_of_the_laboratory_are_replayed() {
         ("hz 250", "hz often", "d.log:4: hz is a number from"),
         ("policy goodness", "policy mine", "--with o_n@2.4.19"),
         (" init 0", " inti 0", "d.log:8: \"inti\" is not an event"),
-        ("hz 250", "hz 24", "o_n@2.4.22 cannot make the decisions of the log: it ticks 100 to 4096"),
+        (
+            "hz 250",
+            "hz 24",
+            "o_n@2.4.22 cannot make the decisions of the log: it ticks 100 to 4096",
+        ),
     ];
     for (from, to, part) in wrong {
         let run = replace(from, to);
