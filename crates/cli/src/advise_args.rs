@@ -26,7 +26,7 @@ NAME`. A bound such as +10 % is relative to the replay without changes; 50ms is 
 Examples:
   schedlab advise examples/traces/desk.xz --aim 'p99(audio) min'
   schedlab advise examples/traces/build.xz --aim 'end(cc1) min, end(hog) <= +100 %'
-  schedlab advise day1.xz --hold-out day2.xz --aim 'p99(api) min' --try nice,weight
+  schedlab advise day1.xz --hold-out day2.xz --aim 'p99(api) min' --kinds nice,weight
   schedlab advise --check examples/traces/build.xz examples/traces/build-hog10.xz
   schedlab advise --check before.xz --change 'renice hog 10' --measured 'end(make)=-28%'
 
@@ -50,7 +50,7 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "N", default_value = "1000", value_parser = budget)]
     pub budget: usize,
     /// Kinds of changes to try [default: all]
-    #[arg(long = "try", value_enum, value_name = "KIND,...", value_delimiter = ',')]
+    #[arg(long, value_enum, value_name = "KIND,...", value_delimiter = ',')]
     pub kinds: Vec<KindOption>,
     /// Schedulers or releases to try, too, e.g. eevdf@7.1
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
@@ -90,6 +90,9 @@ pub struct AdviseArgs {
     /// the recorded duration of the sleep (closed)
     #[arg(long, value_enum, default_value = "closed", value_name = "open|closed")]
     pub arrivals: ArrivalsOption,
+    /// Tasks that read their own CPU clocks as they compute, e.g. 'per' (every 20us) or 'per 50us'
+    #[arg(long, value_name = "TASKS [TIME]")]
+    pub clock_read: Vec<String>,
     /// Number of held-back runs, with which each change is judged
     #[arg(long, value_name = "N", default_value = "16",
         value_parser = clap::value_parser!(u32).range(2..=1000))]

@@ -154,6 +154,7 @@ fn recording(
         groups: replay::groups_file(groups, file)?,
         side: replay::side_file(side, file)?,
         only: args.only.clone(),
+        clock_reads: args.clock_read.clone(),
         arrivals: args.arrivals.into(),
         seeds: args.seeds,
         ..Replay::new(file.display().to_string())

@@ -16,7 +16,7 @@ fn desk<'a>(options: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn advice_names_the_change_its_effect_and_its_commands() {
-    let text = schedlab(&desk(&["--aim", AIM, "--try", "nice,policy"])).good();
+    let text = schedlab(&desk(&["--aim", AIM, "--kinds", "nice,policy"])).good();
     for part in [
         "examples/traces/desk.xz: 1.018 s, 2 CPUs",
         "trust: ",
@@ -37,7 +37,7 @@ fn advice_names_the_change_its_effect_and_its_commands() {
 #[test]
 fn advice_depends_on_seeds_and_not_on_threads_and_serves_a_second_recording() {
     let json = |options: &[&str]| {
-        let fixed = ["--aim", AIM, "--try", "nice", "--format", "json"];
+        let fixed = ["--aim", AIM, "--kinds", "nice", "--format", "json"];
         schedlab(&desk(&[&fixed, options].concat())).good()
     };
     let one = json(&["--threads", "1"]);
@@ -55,7 +55,7 @@ fn advice_depends_on_seeds_and_not_on_threads_and_serves_a_second_recording() {
 
 #[test]
 fn without_advice_the_status_is_1() {
-    let outcome = schedlab(&desk(&["--aim", "cpu(hog) min", "--try", "nice"]));
+    let outcome = schedlab(&desk(&["--aim", "cpu(hog) min", "--kinds", "nice"]));
     assert_eq!(outcome.status, 1, "{}{}", outcome.stdout, outcome.stderr);
     assert!(outcome.stdout.contains("Nothing that was tried helps beyond noise"));
 }
@@ -92,7 +92,7 @@ fn what_cannot_be_carried_out_is_refused_with_its_place() {
         (vec![DESK, "--aim", "p99(audio) <= +5 %"], &["--aim", "no figure has min or max"]),
         (vec![DESK, "--aim", "p99(audoi) min"], &["no task \"audoi\"", "did you mean audio?"]),
         (vec![DESK, "--aim", "p99(hog) min"], &["p99 latency(hog)", DESK, "too few values"]),
-        (vec![DESK, "--aim", "end min", "--try", "nise"], &["--try", "nice"]),
+        (vec![DESK, "--aim", "end min", "--kinds", "nise"], &["--kinds", "nice"]),
         (vec![DESK, "--aim", "end min", "--budget", "3"], &["--budget", "60 to"]),
         (vec![DESK, BUILD, "--aim", "end min"], &["--check", "--hold-out"]),
         (vec!["missing.xz", "--aim", "end min"], &["missing.xz"]),
