@@ -14,9 +14,9 @@
 //! and no decision depends on it. The kernels move it at different times. Here it is moved when V
 //! is 17 ms away from it.
 //!
-//! From 7.1 on weights are 1024 times as large, and a group may weigh 2 or 2^28. A heavy entity that
-//! meets a light one far from V has a product that does not fit in 64 bits until v0 has moved. The
-//! kernel moves v0 before it places such an entity. Here S has 128 bits until v0 has moved.
+//! From 7.1 on weights are 1024 times as large, and a group may weigh 2 or 2^28. A heavy entity
+//! that meets a light one far from V has a product that does not fit in 64 bits until v0 has moved.
+//! The kernel moves v0 before it places such an entity. Here S has 128 bits until v0 has moved.
 
 use super::entity::{Entities, Entity, Vruntime};
 use super::ids::{CfsRqId, EntityId};
