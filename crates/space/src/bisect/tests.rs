@@ -66,7 +66,7 @@ fn ends_that_make_no_walk_are_refused() {
         assert!(error.contains(part), "no \"{part}\" in: {error}");
     };
     refused("7.0", "6.6", "eevdf@7.0 is later than eevdf@6.6; swap the two");
-    refused("6.18", "eevdf", "nothing differs");
+    refused("6.18", "eevdf", "there is no difference");
     refused("nothing", "6.6", "--from: there is no scheduler \"nothing\"");
     refused("6.6", "eevdf@5.0", "--to: there is no release \"5.0\"");
     refused("all", "6.6", "name one release");

@@ -79,12 +79,12 @@ mod tests {
         assert_eq!((aim.figure, aim.bound), (Figure::Throttled, 0.05));
         assert_eq!(Aim::parse("throughput >= 40/s").map(|aim| aim.bound), Ok(40.0));
         for (text, part) in [
-            ("p99 50ms", "has < or >"),
-            ("p98 < 50ms", "no figure \"p98\""),
-            ("p99 < 50", "no bound \"50\""),
-            ("p99 > 50ms", "should not be more"),
-            ("throughput < 40/s", "should not be less"),
-            ("throttled < x%", "no bound \"x%\""),
+            ("p99 50ms", "needs < or >"),
+            ("p98 < 50ms", "unknown figure \"p98\""),
+            ("p99 < 50", "\"50\" is not a bound"),
+            ("p99 > 50ms", "an aim for p99 uses <"),
+            ("throughput < 40/s", "an aim for throughput uses >"),
+            ("throttled < x%", "\"x%\" is not a bound"),
         ] {
             let error = Aim::parse(text).expect_err(text);
             assert!(error.contains(part), "{error}");
