@@ -311,7 +311,7 @@ impl Base {
         }
         let hint = match close_names(path, paths.iter().copied()).as_slice() {
             [] if paths.is_empty() => "no recorded task is in a group: use --groups".into(),
-            [] => format!("there are {}", paths.into_iter().collect::<Vec<_>>().join(", ")),
+            [] => format!("the groups are {}", paths.into_iter().collect::<Vec<_>>().join(", ")),
             close => format!("did you mean {}?", close.join(" or ")),
         };
         Err(Error::Plan(format!("--set: there is no group {path}; {hint}")))

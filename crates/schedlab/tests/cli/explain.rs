@@ -168,7 +168,7 @@ fn a_wait_of_a_throttled_task_names_the_group_and_its_limit() {
         let throttled = "Throttled for 80.0 ms, once: /box (at most 20.0 ms in each 100 ms) had \
                          used up its limit on CPU 0; it had runtime there again at ";
         assert!(text.contains(throttled), "{scheduler}: {text}");
-        let (_, behind) = text.split_once("Otherwise the CPU that it waited for was with").unwrap();
+        let (_, behind) = text.split_once("Otherwise the CPU that it waited for ran").unwrap();
         assert!(!behind.contains("free-0  "), "{scheduler}: free is innocent: {text}");
         assert!(!text.contains("had used up its runtime"), "{scheduler}: {text}");
         let text = of(&["--at", "70ms", "--task", "hog-1"]);

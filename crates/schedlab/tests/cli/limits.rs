@@ -134,10 +134,10 @@ fn a_recording_is_replayed_under_limits_with_its_trust() {
     for part in [
         "examples/traces/redis.xz: limits of /redis under eevdf@6.18, 2 runs each",
         "trust: ",
-        "misses ends by",
+        "is off by",
         "  none ",
         "  recorded ",
-        "end (least to most)",
+        "end (min to max)",
         "in all 2 runs: 2.00 CPU",
     ] {
         assert!(text.contains(part), "no \"{part}\" in:\n{text}");

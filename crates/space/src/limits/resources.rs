@@ -72,7 +72,7 @@ impl Resources {
             }
             (Some(name), _) => all.iter().find(|it| it.name == name).ok_or_else(|| {
                 let hint = match close_names(name, names()).as_slice() {
-                    [] => format!("there are {}", list()),
+                    [] => format!("the containers are {}", list()),
                     close => format!("did you mean {}?", close.join(" or ")),
                 };
                 format!("{file}: there is no container {name}; {hint}")

@@ -65,9 +65,10 @@ impl Threads {
         match (&self.task, keys.as_slice()) {
             (Some(task), keys) if keys.contains(&task.as_str()) => Ok(task.clone()),
             (Some(task), []) => Err(format!("--threads: no task of {group} is named {task}")),
-            (Some(task), _) => {
-                Err(format!("--threads: no task of {group} is named {task}; there are {}", list()))
-            }
+            (Some(task), _) => Err(format!(
+                "--threads: no task of {group} is named {task}; its tasks are {}",
+                list()
+            )),
             (None, [one]) => Ok(one.to_string()),
             (None, []) => Err(format!("--threads: no task begins in {group}")),
             (None, [first, ..]) => Err(format!(

@@ -287,17 +287,17 @@ impl Table<'_> {
         let curve = self.curve();
         let curve = curve.map(|it| format!("{} to {}", self.time(it.least), self.time(it.most)));
         if self.scale.is_some() {
-            heads.extend(["p50", "p99 (least to most)"]);
+            heads.extend(["p50", "p99 (min to max)"]);
             heads.extend(curve.as_deref());
         } else {
             heads.push("CPUs used");
         }
         if self.limits.recording.is_some() {
-            heads.push("end (least to most)");
+            heads.push("end (min to max)");
         } else if self.scale.is_some() {
             heads.push("requests");
         }
-        heads.extend(self.has_aims().then_some("hold it"));
+        heads.extend(self.has_aims().then_some("aim met"));
         heads.into_iter().map(String::from).collect()
     }
 
