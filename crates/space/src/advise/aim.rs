@@ -125,7 +125,7 @@ impl Aim {
             }
             let sign = ["<=", ">=", "<", ">"].into_iter().find(|sign| goal.starts_with(sign));
             let Some(sign) = sign else {
-                let what = format!("`{}` lacks min, max, <= or >=", clause.trim());
+                let what = format!("`{}` needs min, max, <= or >=", clause.trim());
                 return Err(wrong(what));
             };
             let bound = Bound::parse(&goal[sign.len()..], measure.figure).map_err(wrong)?;
@@ -248,7 +248,7 @@ mod tests {
     fn a_bad_aim_is_refused_with_what_would_be_right() {
         for (text, part) in [
             ("", "a part is empty"),
-            ("p99(a)", "lacks min, max"),
+            ("p99(a)", "needs min, max"),
             ("p98(a) min", "no figure `p98`; there are p50"),
             ("p99(a min", "lacks a closing parenthesis"),
             ("end(a) <= +10 %", "no figure has min or max"),
@@ -257,7 +257,7 @@ mod tests {
             ("p99(a) min, end(b) <= 10", "must be a time, such as `50ms`"),
             ("p99(a) min, long_waits(b) < x", "must be a number"),
             ("p99(a) min,", "a part is empty"),
-            ("p99(a) least", "lacks min, max"),
+            ("p99(a) least", "needs min, max"),
         ] {
             let error = Aim::parse(text).expect_err(text);
             assert!(error.contains(part), "{error}");

@@ -63,7 +63,7 @@ pub struct Line {
     pub present: Option<Cell>,
     /// Limits, the least first.
     pub cells: Vec<Cell>,
-    /// Place in `cells` of the least limit that holds the aims, or of the knee.
+    /// Place in `cells` of the smallest limit that meets the aims, or of the knee.
     pub least: Option<usize>,
 }
 
@@ -98,7 +98,7 @@ impl Criterion {
 }
 
 impl Line {
-    /// Returns the place of the least limit that holds `criterion`, as all larger ones do.
+    /// Returns the place of the smallest limit that meets `criterion`, as all larger ones do.
     pub(super) fn least(&self, criterion: &Criterion) -> Option<usize> {
         let holds = |cell: &&Cell| criterion.holds(cell, self);
         let holding = self.cells.iter().rev().take_while(holds).count();

@@ -136,8 +136,9 @@ fn cautions(limits: &Limits, recording: &RecordedFigures, style: Style) -> Vec<S
     };
     if let Some(whose) = whose {
         cautions.push(format!(
-            "POOR: without any change, the replay differs much from the recording {whose}. Compare \
-             the rows `{row}` and `recorded`, and do not rely on smaller differences than theirs."
+            "POOR: without any change, the replay differs considerably from the recording \
+             {whose}. Compare the rows `{row}` and `recorded`, and do not rely on differences \
+             smaller than between these two rows."
         ));
     }
     let line = line.filter(|line| line.cpus == recording.report.trace.cpus);
