@@ -145,7 +145,7 @@ class TestHost:
             ({"noise_limit": "low"}, "noise_limit is 'low'"),
             ({"runs": 3, "tries": 2}, "--tries 2"),
             ({"duration": 0}, "a run of 0 s"),
-            ({"group": "/proc"}, "no control group"),
+            ({"group": "/proc"}, "not a control group"),
             ({"duration": None}, "duration"),
         ],
     )

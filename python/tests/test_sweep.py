@@ -144,7 +144,7 @@ def test_a_benchmark_is_swept():
 @pytest.mark.parametrize(
     ("grid", "given", "message"),
     [
-        ({"sched_latncy_ns": [1]}, {}, "no tunable"),
+        ({"sched_latncy_ns": [1]}, {}, "not a tunable"),
         ({"sched_latency_ns": [6e6, 1]}, {}, "it must be"),
         ({"workload.tasks.vido.run": [1]}, {}, "did you mean `video`"),
         ({"cpus": []}, {}, "no values"),

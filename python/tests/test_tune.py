@@ -195,7 +195,7 @@ def test_a_callable_is_a_goal():
         ({"sampler": "cmaes", "space": {"cpus": [1, 2]}}, "supports numbers only"),
         ({"budget": 0}, "budget is 0"),
         ({"space": None}, "space is missing"),
-        ({"space": {"sched_latncy_ns": {"from": 1, "to": 2}}}, "no tunable"),
+        ({"space": {"sched_latncy_ns": {"from": 1, "to": 2}}}, "not a tunable"),
         ({"space": {"nice:hog": {"from": 1, "to": 2, "at_most": "x"}}}, "at_most must name an earlier axis"),
         ({"space": {"sched_latency_ns": {"from": "1ms", "to": "60ms"},
                     "sched_min_granularity_ns": {"from": "2ms", "to": "60ms",

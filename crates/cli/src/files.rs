@@ -196,14 +196,14 @@ pub fn check_other(path: &Path, option: &str, input: &Path) -> Result<(), String
 
 /// Whether two paths lead to the same existing file.
 #[cfg(unix)]
-fn is_same_file(a: &Path, b: &Path) -> bool {
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let id = |path: &Path| path.metadata().ok().map(|there| (there.dev(), there.ino()));
     id(a).is_some() && id(a) == id(b)
 }
 
 #[cfg(not(unix))]
-fn is_same_file(a: &Path, b: &Path) -> bool {
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
     let id = |path: &Path| path.canonicalize().ok();
     id(a).is_some() && id(a) == id(b)
 }

@@ -112,7 +112,7 @@ pub struct ReplayArgs {
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<u64>,
     /// Write the work as a workload file, and run nothing
-    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["report", "plot", "json", "explain"])]
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["report", "plot", "json", "explain", "tries", "set", "at"])]
     pub write: Option<PathBuf>,
     /// Leave out the tasks' names in that file
     #[arg(long, requires = "write")]

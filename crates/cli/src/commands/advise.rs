@@ -48,6 +48,14 @@ pub fn advise(args: &AdviseArgs, output: &mut Output) -> Result<Status, Failure>
     let Some(aim) = args.aim.clone() else {
         return Err(Failure::Message("--aim is missing, e.g. --aim 'p99(api) min'".into()));
     };
+    if let Some(other) = &args.hold_out
+        && files::is_same_file(file, other)
+    {
+        return Err(Failure::Message(format!(
+            "--hold-out {}: it must be a second recording, not the one that is examined",
+            other.display()
+        )));
+    }
     let (replay, trace) = recording(args, file, &args.groups, &args.side)?;
     let hold_out = args.hold_out.as_ref().map(|file| second(args, file, &replay)).transpose()?;
     let spec = AdviseSpec {

@@ -60,8 +60,42 @@ pub fn limits(args: &LimitsArgs, output: &mut Output) -> Result<Status, Failure>
     Ok(if is_missed { Status::Bad } else { Status::Good })
 }
 
+/// Checks that no option sets the limit that is varied: it would apply under all limits.
+fn check_settings(args: &LimitsArgs) -> Result<(), Failure> {
+    let group = args.group.as_str();
+    let set = args.set.iter().map(|(name, _)| name.as_str());
+    let is_own = |name: &&str| {
+        ["quota:", "burst:", "quota_phase:"]
+            .iter()
+            .any(|kind| name.strip_prefix(kind).is_some_and(|path| path == group))
+    };
+    let is_limit = |change: &&&String| {
+        let words: Vec<&str> = change.split_whitespace().collect();
+        matches!(words[..], ["group", path, setting, ..]
+            if path == group && (setting.starts_with("cpu.max") || setting.starts_with("cpu.cfs_")))
+    };
+    let of_scheduler = args.scheduler.iter().flat_map(|name| name.split(':').map(str::trim));
+    let in_scheduler = of_scheduler.clone().zip(of_scheduler.skip(1)).find(|(kind, rest)| {
+        let path = rest.split('=').next().unwrap_or_default();
+        ["quota", "burst", "quota_phase"].contains(kind) && path == group
+    });
+    let option = match (set.clone().find(is_own), args.change.iter().find(|it| is_limit(&it))) {
+        (Some(name), _) => format!("--set {name}"),
+        (None, Some(change)) => format!("--change '{change}'"),
+        (None, None) => match in_scheduler {
+            Some((kind, rest)) => format!("--scheduler ...:{kind}:{rest}"),
+            None => return Ok(()),
+        },
+    };
+    Err(Failure::Message(format!(
+        "{option}: the limit of {group} is what is varied; give the limits to try with --quota, \
+         --period and --burst, and the present one with --groups or --resources"
+    )))
+}
+
 /// Returns the limits that the options describe.
 fn spec(args: &LimitsArgs) -> Result<LimitsSpec, Failure> {
+    check_settings(args)?;
     let work = match is_trace(&args.file) {
         true => Work::Recording(Box::new(recording(args)?)),
         false => Work::Workload(Box::new(plan(args)?)),

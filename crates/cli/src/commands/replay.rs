@@ -120,10 +120,18 @@ fn groups_target(
     workload: &Path,
     settings: &str,
 ) -> Result<Option<PathBuf>, Failure> {
-    if settings.trim().is_empty() {
+    // Nothing belongs next to a device or a pipe.
+    let is_special = workload.exists() && !workload.is_file();
+    if settings.trim().is_empty() || is_special {
         return Ok(None);
     }
-    let path = workload.with_extension("groups");
+    let mut path = workload.as_os_str().to_owned();
+    path.push(".groups");
+    let path = PathBuf::from(path);
+    if path.is_dir() {
+        let what = "the settings of the groups belong there, but it is a directory";
+        return Err(format!("{}: {what}", path.display()).into());
+    }
     for input in std::iter::once(&args.file).chain(&args.groups).chain(&args.side) {
         files::check_other(&path, "--write", input)?;
     }

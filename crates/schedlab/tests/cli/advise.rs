@@ -1,6 +1,6 @@
 //! `schedlab advise`, as users type it.
 
-use crate::support::{Scratch, schedlab};
+use crate::support::{Scratch, root, schedlab};
 use serde_json::Value;
 
 const DESK: &str = "examples/traces/desk.xz";
@@ -48,8 +48,10 @@ fn advice_depends_on_seeds_and_not_on_threads_and_serves_a_second_recording() {
     let best = &one["suggestions"][0];
     assert!(best["objective"]["change"].as_f64().expect("a change") < -0.2, "{best}");
     assert!(best["conditions"][0]["change"].as_f64().expect("a change") <= 0.5, "{best}");
-    // Judged by itself with the same seeds, the recording gives the same advice.
-    let again: Value = serde_json::from_str(&json(&["--hold-out", DESK])).expect("JSON");
+    // Judged by a copy of itself with the same seeds, the recording gives the same advice.
+    let scratch = Scratch::new("advise-copy");
+    let copy = scratch.file("copy.xz", std::fs::read(root().join(DESK)).expect("the trace exists"));
+    let again: Value = serde_json::from_str(&json(&["--hold-out", &copy])).expect("JSON");
     assert_eq!(again["suggestions"], one["suggestions"]);
 }
 
@@ -108,4 +110,14 @@ fn what_cannot_be_carried_out_is_refused_with_its_place() {
     ] {
         schedlab(&[&["advise"][..], &options].concat()).error(parts);
     }
+}
+
+#[test]
+fn unknown_releases_and_a_recording_that_would_judge_itself_are_refused() {
+    let of = |more: &[&str]| {
+        let given = ["advise", "examples/traces/desk.xz", "--aim", "p99(audio) min"];
+        schedlab(&[&given[..], more].concat())
+    };
+    of(&["--releases", "nope"]).error(&["--releases: there is no scheduler", "nope"]);
+    of(&["--hold-out", "examples/traces/desk.xz"]).error(&["--hold-out", "second recording"]);
 }

@@ -65,7 +65,7 @@ fn the_figures_are_there_for_programs() {
     let csv = schedlab(&limits(&["--quota", "50ms", "--format", "csv"])).stdout;
     let rows: Vec<&str> = csv.lines().collect();
     assert_eq!(rows.len(), 3, "{csv}");
-    let head = "cpus,threads,period_us,burst_us,quota_us,limit_cpus,holds,keeps_up,p50,";
+    let head = "machine_cpus,threads,period_us,burst_us,quota_us,limit_cpus,holds,keeps_up,p50,";
     assert!(rows[0].starts_with(head), "{csv}");
     assert!(rows[2].starts_with("2,,100000,0,50000,0.5,"), "{csv}");
 }
@@ -231,4 +231,38 @@ fn the_page_has_the_curves_the_table_and_the_answer() {
     }
     let other = scratch.file("other.html", "mine");
     schedlab(&limits(&["--report", &other])).error(&["--report", "other.html"]);
+}
+
+#[test]
+fn what_would_set_the_varied_limit_under_all_limits_is_refused() {
+    let is_varied = "the limit of /box is what is varied";
+    for option in ["quota:/box=20ms", "burst:/box=30ms", "quota_phase:/box=0ms"] {
+        schedlab(&limits(&["--quota", "60ms", "--set", option])).error(&["--set ", is_varied]);
+    }
+    schedlab(&limits(&["--quota", "60ms", "--scheduler", "eevdf:quota:/box=20ms"]))
+        .error(&["--scheduler", is_varied]);
+    let change = "group /redis cpu.max=20000 100000";
+    schedlab(&recorded(&["--change", change])).error(&["--change 'group /redis", "is varied"]);
+}
+
+#[test]
+fn what_leaves_no_limit_or_no_work_is_refused() {
+    schedlab(&limits(&["--quota", "0.5ms"])).error(&["no limit is left to try", "500 us"]);
+    schedlab(&limits(&["--duration", "0"])).error(&["/box: no task of the group uses CPU time"]);
+}
+
+#[test]
+fn maps_merged_many_times_and_keys_that_stand_twice_end_at_once() {
+    let scratch = Scratch::new("limits-yaml");
+    let mut text = String::from("a0: &a0 {k: 1}\n");
+    for level in 1..40 {
+        let merged = vec![format!("*a{}", level - 1); 9].join(", ");
+        text += &format!("a{level}: &a{level} {{<<: [{merged}], k{level}: 1}}\n");
+    }
+    text += "services: {web: {<<: *a39, image: web}}\n";
+    let file = scratch.file("bomb.yaml", &text);
+    let read = |file: &str| schedlab(&limits(&["--quota", "75ms", "--resources", file]));
+    read(&file).good();
+    let file = scratch.file("twice.yaml", "services:\n  web:\n    cpus: 0.5\n    cpus: 0.6\n");
+    read(&file).error(&["twice.yaml", "4", "`cpus` stands twice"]);
 }

@@ -324,9 +324,9 @@ fn the_groups_are_written_next_to_the_work() {
     let work = here.join("work.json").display().to_string();
     let output = replay(&[DESK, "--write", &work]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let groups = std::fs::read_to_string(here.join("work.groups")).expect("the file exists");
+    let groups = std::fs::read_to_string(here.join("work.json.groups")).expect("the file exists");
     assert!(groups.contains("/desk") && groups.contains("cpu.shares=262144"), "{groups}");
-    let file = here.join("work.groups").display().to_string();
+    let file = here.join("work.json.groups").display().to_string();
     let run = Command::new(env!("CARGO_BIN_EXE_schedlab"))
         .args(["run", &work, "--groups", &file, "--duration", "1"])
         .output()

@@ -4,6 +4,7 @@ use super::change::{Change, GroupFacts, Tasks, autogroup_off, release, tunable};
 use super::work::{Work, is_within};
 use crate::limits::Limit;
 use schedlab_core::Policy;
+use schedlab_lab::select;
 use schedlab_replay::Step;
 use schedlab_replay::trace::Origin;
 
@@ -64,8 +65,9 @@ pub(super) fn candidates(
             ladders.push(Ladder { first, more });
         }
     };
-    for release in releases.iter().map(|name| release(&scheduler.to_string(), name)) {
-        add(vec![Some(release)], vec![]);
+    for name in releases {
+        select::find(name).map_err(|error| format!("--releases: {error}"))?;
+        add(vec![Some(release(&scheduler.to_string(), name))], vec![]);
     }
     let groups = groups(work)?;
     if is_wanted(Kind::Autogroup) && groups.iter().any(GroupFacts::is_session) {

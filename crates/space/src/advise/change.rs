@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// A change of the recorded work or its machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// The change, as [`apply`] reads it.
+    /// The change, as `apply` reads it.
     pub text: String,
     /// Setting or task that is changed. Two changes of the same thing exclude each other.
     pub subject: String,

@@ -155,6 +155,12 @@ impl Limits {
             let varied = begun.threads_of.as_deref().zip(count);
             let bench = spec.bench(cpus, varied)?;
             let (unlimited, cpus) = runner.cell(&bench, Limit::NONE, Some(&mut scheduler))?;
+            if unlimited.band(Figure::Cpus).is_none_or(|band| band.median == 0.0) {
+                return Err(format!(
+                    "{}: no task of the group uses CPU time in this run, so that no limit matters",
+                    spec.group
+                ));
+            }
             let present = match runner.present {
                 Some(limit) => Some(runner.cell(&bench, limit, None)?.0),
                 None => None,
@@ -187,6 +193,10 @@ impl Limits {
                     lines.push(line);
                 }
             }
+        }
+        if lines.iter().all(|line: &Line| line.cells.is_empty()) {
+            notes.insert(0, "no limit is left to try".into());
+            return Err(notes.join("; "));
         }
         let runs = || lines.iter().flat_map(|line: &Line| &line.cells).flat_map(|cell| &cell.runs);
         let left_out: u64 = runs().map(|run| run.left_out).sum();

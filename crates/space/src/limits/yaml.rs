@@ -1,7 +1,7 @@
 //! YAML as a tree of nodes with their lines: [`documents`].
 
 use saphyr_parser::{Event, Parser};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Maximum depth of a document.
@@ -79,7 +79,12 @@ pub(super) fn documents(text: &str) -> Result<Vec<Rc<Node>>, (usize, String)> {
         };
         match (&mut parent.value, key.take()) {
             (Value::List(items), _) => items.push(node),
-            (Value::Map(entries), Some(key)) => entries.push((key, node)),
+            (Value::Map(entries), Some(key)) => {
+                if key != "<<" && entries.iter().any(|(known, _)| *known == key) {
+                    return Err((line, format!("the key `{key}` stands twice in one map")));
+                }
+                entries.push((key, node));
+            }
             (Value::Map(_), None) => match &node.value {
                 Value::Scalar(text) => *key = Some(text.clone()),
                 _ => return Err((line, "a key that is no scalar".into())),
@@ -93,21 +98,25 @@ pub(super) fn documents(text: &str) -> Result<Vec<Rc<Node>>, (usize, String)> {
 impl Node {
     /// Returns the value of a key, which may come from a merged map (`<<: *other`).
     pub fn get(&self, key: &str) -> Option<&Node> {
-        self.find(key, DEPTH_MAX)
+        self.find(key, &mut HashSet::new())
     }
 
-    fn find(&self, key: &str, depth: usize) -> Option<&Node> {
+    /// Like `get`. `seen`: nodes without the key; maps may be merged many times.
+    fn find<'a>(&'a self, key: &str, seen: &mut HashSet<*const Node>) -> Option<&'a Node> {
+        if !seen.insert(self) {
+            return None;
+        }
         let Value::Map(entries) = &self.value else { return None };
         let own = entries.iter().find(|(name, _)| name == key);
         if let Some((_, node)) = own {
             return Some(node);
         }
-        let merged = entries.iter().filter(|(name, _)| name == "<<" && depth > 0);
+        let merged = entries.iter().filter(|(name, _)| name == "<<");
         let mut all = merged.flat_map(|(_, node)| match &node.value {
             Value::List(items) => items.iter().collect(),
             _ => vec![node],
         });
-        all.find_map(|node| node.find(key, depth - 1))
+        all.find_map(|node| node.find(key, seen))
     }
 
     /// Returns the node at the end of a path of keys.

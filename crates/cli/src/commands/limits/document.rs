@@ -105,10 +105,18 @@ fn cell(limits: &Limits, line: &Line, cell: &Cell) -> Value {
 
 /// Returns a row for each limit as CSV. Times of response are in ns.
 pub fn csv(limits: &Limits) -> String {
-    let mut heads: Vec<String> =
-        ["cpus", "threads", "period_us", "burst_us", "quota_us", "limit_cpus", "holds", "keeps_up"]
-            .map(String::from)
-            .into();
+    let mut heads: Vec<String> = [
+        "machine_cpus",
+        "threads",
+        "period_us",
+        "burst_us",
+        "quota_us",
+        "limit_cpus",
+        "holds",
+        "keeps_up",
+    ]
+    .map(String::from)
+    .into();
     for figure in Figure::ALL {
         heads.extend(["", "_min", "_max"].map(|part| format!("{}{part}", figure.name())));
     }
