@@ -15,12 +15,14 @@ use std::process::{Command, ExitCode, Stdio};
 const LIST: &str = "examples/production/real.csv";
 
 /// Columns of the list.
-const HEAD: &str = "work,change,tasks,figure,unit,real,error_most";
+const HEAD: &str = "work,facts,change,tasks,figure,unit,real,error_most";
 
 /// Row of the list.
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     work: String,
+    /// Facts about the recording that it does not show, as options of `schedlab replay`.
+    facts: String,
     /// Change, as `schedlab replay --change` accepts it; `none`: no change.
     change: String,
     tasks: String,
@@ -83,7 +85,7 @@ fn try_run(arguments: &[&str]) -> Result<bool, String> {
     let mut documents = BTreeMap::new();
     let mut results = Vec::new();
     for row in rows(&text).map_err(|error| of_list(&error))? {
-        let key = [row.work.clone(), row.change.clone(), row.tasks.clone()];
+        let key = [&row.work, &row.facts, &row.change, &row.tasks].map(String::clone);
         let document = match documents.get(&key) {
             Some(document) => document,
             None => {
@@ -118,16 +120,16 @@ fn rows(text: &str) -> Result<Vec<Row>, String> {
     }
     let row = |(number, line): (usize, &str)| {
         let fields: Vec<&str> = line.split(',').collect();
-        let [work, change, tasks, figure, unit, real, most] = fields[..] else {
+        let [work, facts, change, tasks, figure, unit, real, most] = fields[..] else {
             return Err(format!("line {}: it is not {HEAD}", number + 2));
         };
         let numbers: Result<Vec<f64>, _> = real.split_whitespace().map(str::parse).collect();
         match (numbers, most.parse()) {
             (Ok(mut real), Ok(error_most)) if !real.is_empty() => {
                 real.sort_by(f64::total_cmp);
-                let [work, change, tasks, figure, unit] =
-                    [work, change, tasks, figure, unit].map(str::to_string);
-                Ok(Row { work, change, tasks, figure, unit, real, error_most })
+                let [work, facts, change, tasks, figure, unit] =
+                    [work, facts, change, tasks, figure, unit].map(str::to_string);
+                Ok(Row { work, facts, change, tasks, figure, unit, real, error_most })
             }
             _ => Err(format!("line {}: a number is wrong", number + 2)),
         }
@@ -152,6 +154,7 @@ fn simulate(root: &Path, program: Option<&str>, work: &Path, row: &Row) -> Resul
         command.args(["--quota", &format!("{quota}us"), "--period", &format!("{period}us")]);
     } else {
         command.arg("replay").arg(work).args(["--only", &row.tasks]);
+        command.args(row.facts.split_whitespace());
         if row.change != "none" {
             command.args(["--change", &row.change]);
         }
@@ -334,6 +337,7 @@ mod tests {
     fn row(unit: &str, real: &[f64]) -> Row {
         Row {
             work: "a.xz".into(),
+            facts: String::new(),
             change: "none".into(),
             tasks: "x".into(),
             figure: "end".into(),
@@ -345,11 +349,11 @@ mod tests {
 
     #[test]
     fn the_list_is_read() {
-        let list = format!("{HEAD}\na.xz,none,x,end,s,3 1.5,10\n");
+        let list = format!("{HEAD}\na.xz,,none,x,end,s,3 1.5,10\n");
         assert_eq!(rows(&list), Ok(vec![row("s", &[1.5, 3.0])]));
         assert!(rows("work\n").is_err());
-        assert!(rows(&format!("{HEAD}\na.xz,none,x,end,s,,10\n")).is_err());
-        assert!(rows(&format!("{HEAD}\na.xz,none,x,end,s,1,\n")).is_err());
+        assert!(rows(&format!("{HEAD}\na.xz,,none,x,end,s,,10\n")).is_err());
+        assert!(rows(&format!("{HEAD}\na.xz,,none,x,end,s,1,\n")).is_err());
         let change = "group /a/box cpu.max=80000 100000";
         assert_eq!(limit(change), Some(("/a/box", "80000", "100000")));
     }
