@@ -352,6 +352,14 @@ fn jobs<'a>(
                 continue;
             }
             let at = format!("{}, {}", document.name, placement.name);
+            if placement.reads_cpu_clock {
+                left_out.push(format!(
+                    "{at}: its threads read their own CPU clock; each reading makes the kernel \
+                     charge the thread, which may end its slice, and the measurement does not say \
+                     how often they do"
+                ));
+                continue;
+            }
             if placement.tasks.is_empty() {
                 left_out.push(format!("{at}: no task was measured"));
                 continue;

@@ -17,9 +17,6 @@ use schedlab_machine::description::Description;
 use schedlab_workload::Start;
 use schedlab_workload::model::{Action, Event, Loops, Model, Phase, Properties, Task};
 
-/// CPU time between two readings of the threads' CPU clocks, where they read them all the time, µs.
-const CLOCK_READ_US: u64 = 3;
-
 /// Machine that is used for a real one, if none is named.
 const REAL: &str = "laptop-2020s";
 
@@ -169,11 +166,6 @@ impl PlacementRunner {
         let all = facts.topology.cpus();
         let mut model = document.model.clone();
         model.global.duration_ns = Some(placement.duration_ns);
-        if placement.reads_cpu_clock {
-            for task in &mut model.tasks {
-                task.properties.clock_read_us = Some(CLOCK_READ_US);
-            }
-        }
         let in_group = facts.load_shares.is_some() && choice.release.can.groups;
         let under = if in_group { LOAD_GROUP } else { "" };
         bind(&mut model, placement, all);

@@ -82,7 +82,8 @@ fn what_is_wrong_is_refused_before_anything_runs() {
     schedlab(&["host", &hogs, "--duration", "1", "--cpus", "4095"]).error(&["CPU 4095"]);
     schedlab(&["host", &hogs, "--cpus", "0-"]).error(&["list of CPUs"]);
     schedlab(&["host", &hogs, "--noise-limit", "2"]).error(&["from 0 to 1"]);
-    schedlab(&["host", &hogs, "--duration", "1", "--group", "/proc"]).error(&["no control group"]);
+    schedlab(&["host", &hogs, "--duration", "1", "--group", "/proc"])
+        .error(&["not a control group"]);
     let far =
         scratch.file("far.json", r#"{"tasks": {"H": {"cpus": [4000], "loop": 1, "run": 1}}}"#);
     schedlab(&["host", &far]).error(&["task `H`, `cpus`", "CPU 4000 is not online"]);

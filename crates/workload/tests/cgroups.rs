@@ -226,7 +226,7 @@ fn examples_of_the_manual() {
         }
         read += 1;
     }
-    assert_eq!(read, 9);
+    assert_eq!(read, 10);
 }
 
 /// Settings of a group, and the resulting group.

@@ -16,7 +16,7 @@
 //!
 //! From 7.1 on weights are 1024 times as large, and a group may weigh 2 or 2^28. A heavy entity
 //! that meets a light one far from V has a product that does not fit in 64 bits until v0 has moved.
-//! The kernel moves v0 before it places such an entity. Here S has 128 bits until v0 has moved.
+//! The kernel moves v0 before it places such an entity. Here a sum that does not fit moves v0.
 
 use super::entity::{Entities, Entity, Vruntime};
 use super::ids::{CfsRqId, EntityId};
@@ -100,7 +100,7 @@ pub struct CfsRq {
 /// S, W and v0 of a queue at one moment, which decide eligibility.
 #[derive(Clone, Copy, Debug)]
 pub struct Sums {
-    sum: i128,
+    sum: i64,
     weight: i64,
     v0: Vruntime,
     wide: bool,
@@ -110,7 +110,7 @@ impl Sums {
     /// V, rounded down.
     #[inline]
     pub fn avg_vruntime(&self) -> Vruntime {
-        if self.weight == 0 { self.v0 } else { self.v0.shifted(quotient(self.sum, self.weight)) }
+        if self.weight == 0 { self.v0 } else { self.v0.shifted(self.sum.div_euclid(self.weight)) }
     }
 
     /// Whether an entity at `vruntime` is eligible. Exact, whereas a comparison with V would lose a
@@ -119,9 +119,9 @@ impl Sums {
     pub fn eligible(&self, vruntime: Vruntime) -> bool {
         let ahead = vruntime.since(self.v0);
         if self.wide {
-            return self.sum >= i128::from(ahead) * i128::from(self.weight);
+            return i128::from(self.sum) >= i128::from(ahead) * i128::from(self.weight);
         }
-        self.sum as i64 >= ahead.wrapping_mul(self.weight)
+        self.sum >= ahead.wrapping_mul(self.weight)
     }
 
     /// The total weight.
@@ -129,20 +129,6 @@ impl Sums {
     pub fn weight(&self) -> i64 {
         self.weight
     }
-}
-
-/// Returns `sum / weight`, rounded down.
-#[inline]
-fn quotient(sum: i128, weight: i64) -> i64 {
-    match i64::try_from(sum) {
-        Ok(sum) => sum.div_euclid(weight),
-        Err(_) => wide_quotient(sum, weight),
-    }
-}
-
-#[cold]
-fn wide_quotient(sum: i128, weight: i64) -> i64 {
-    sum.div_euclid(i128::from(weight)) as i64
 }
 
 /// Averages of tasks that have left a queue while they were not queued.
@@ -310,31 +296,51 @@ impl CfsRq {
     /// S and W over all competing entities, and v0.
     #[inline]
     pub fn sums(&self, se: &IndexVec<EntityId, Entity>) -> Sums {
-        let Self { sum_wk, sum_w: weight, v0, wide, .. } = *self;
-        let mut sums = Sums { sum: i128::from(sum_wk), weight, v0, wide };
-        if let Some(curr) = self.tree_curr() {
-            let curr = &se[curr];
-            if curr.on_rq {
-                sums.sum = match wide {
-                    true => sums.sum + self.wide_product(curr),
-                    false => i128::from(sum_wk.wrapping_add(self.product(curr))),
-                };
-                sums.weight += curr.weight();
+        let Self { sum_wk: sum, sum_w: weight, v0, wide, .. } = *self;
+        let sums = Sums { sum, weight, v0, wide };
+        match self.competing_curr(se) {
+            Some(curr) => {
+                let (curr, weight) = (&se[curr], weight + se[curr].weight());
+                match self.sum_with(self.product(curr)) {
+                    Some(sum) => Sums { sum, weight, ..sums },
+                    None => self.moved(self.wide_product(curr), weight),
+                }
             }
+            None => sums,
         }
-        sums
     }
 
-    /// An entity's part of S, which wraps (up to 7.0).
+    /// An entity's part of S. It wraps up to 7.0. `None`: it does not fit (7.1 on).
     #[inline]
-    fn product(&self, entity: &Entity) -> i64 {
-        entity.weight().wrapping_mul(entity.vruntime.since(self.v0))
+    fn product(&self, entity: &Entity) -> Option<i64> {
+        let ahead = entity.vruntime.since(self.v0);
+        match self.wide {
+            true => entity.weight().checked_mul(ahead),
+            false => Some(entity.weight().wrapping_mul(ahead)),
+        }
     }
 
-    /// An entity's part of S (7.1 on).
+    /// S with another part. `None`: it does not fit (7.1 on).
     #[inline]
+    fn sum_with(&self, part: Option<i64>) -> Option<i64> {
+        match self.wide {
+            true => self.sum_wk.checked_add(part?),
+            false => Some(self.sum_wk.wrapping_add(part?)),
+        }
+    }
+
+    /// An entity's part of S, whatever its size.
     fn wide_product(&self, entity: &Entity) -> i128 {
         i128::from(entity.weight()) * i128::from(entity.vruntime.since(self.v0))
+    }
+
+    /// S with a part that does not fit, for the total weight `weight`: v0 moves to V.
+    #[cold]
+    fn moved(&self, part: i128, weight: i64) -> Sums {
+        let sum = i128::from(self.sum_wk) + part;
+        let by = if weight == 0 { 0 } else { sum.div_euclid(i128::from(weight)) };
+        let sum = (sum - by * i128::from(weight)) as i64;
+        Sums { sum, weight, v0: self.v0.shifted(by as i64), wide: self.wide }
     }
 
     /// V, rounded down.
@@ -356,38 +362,36 @@ impl CfsRq {
             self.v0 = entity.vruntime;
         }
         let weight = self.sum_w + entity.weight();
-        if self.wide {
-            return self.set_wide(i128::from(self.sum_wk) + self.wide_product(entity), weight);
+        match self.sum_with(self.product(entity)) {
+            Some(sum) => {
+                (self.sum_wk, self.sum_w) = (sum, weight);
+                self.bring_v0_near();
+            }
+            None => self.set(self.moved(self.wide_product(entity), weight)),
         }
-        self.sum_wk = self.sum_wk.wrapping_add(self.product(entity));
-        self.sum_w = weight;
-        self.bring_v0_near();
     }
 
     /// Takes `entity` out of the sums.
     #[inline]
     pub fn count_out(&mut self, entity: &Entity) {
         let weight = self.sum_w - entity.weight();
-        if self.wide {
-            return self.set_wide(i128::from(self.sum_wk) - self.wide_product(entity), weight);
+        // A part of the least `i64` does not fit when negated.
+        let part = match self.wide {
+            true => self.product(entity).and_then(i64::checked_neg),
+            false => self.product(entity).map(i64::wrapping_neg),
+        };
+        match self.sum_with(part) {
+            Some(sum) => {
+                (self.sum_wk, self.sum_w) = (sum, weight);
+                self.bring_v0_near();
+            }
+            None => self.set(self.moved(-self.wide_product(entity), weight)),
         }
-        self.sum_wk = self.sum_wk.wrapping_sub(self.product(entity));
-        self.sum_w = weight;
-        self.bring_v0_near();
     }
 
-    /// Sets S and W, and moves v0 if S would take more than 64 bits or V is far from it.
-    fn set_wide(&mut self, sum: i128, weight: i64) {
-        self.sum_w = weight;
-        let far = i128::from(weight) << FAR;
-        let is_near = (-far..far).contains(&sum) && i64::try_from(sum).is_ok();
-        if weight != 0 && !is_near {
-            let by = quotient(sum, weight);
-            self.v0 = self.v0.shifted(by);
-            self.sum_wk = (sum - i128::from(by) * i128::from(weight)) as i64;
-        } else {
-            self.sum_wk = sum as i64;
-        }
+    #[cold]
+    fn set(&mut self, sums: Sums) {
+        (self.sum_wk, self.sum_w, self.v0) = (sums.sum, sums.weight, sums.v0);
     }
 
     #[inline]
@@ -458,7 +462,9 @@ impl CfsRq {
         let sum = match self.wide {
             true => waiting().map(|entity| self.wide_product(entity)).sum(),
             false => i128::from(
-                waiting().fold(0i64, |sum, entity| sum.wrapping_add(self.product(entity))),
+                waiting()
+                    .filter_map(|entity| self.product(entity))
+                    .fold(0, |sum: i64, part| sum.wrapping_add(part)),
             ),
         };
         sum == i128::from(self.sum_wk)

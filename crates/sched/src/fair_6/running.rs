@@ -89,7 +89,7 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// Puts `e` into the tree of queue `q` and into the sums.
-    #[inline]
+    #[inline(always)]
     pub(super) fn tree_insert(&mut self, q: CfsRqId, e: EntityId) {
         let queue = &mut self.cfs_rqs[q];
         R::enters_tree(queue, &self.se[e]);
@@ -212,6 +212,7 @@ impl<R: PickRule> Fair<R> {
     }
 
     /// `task_tick_fair`: charges on every level. Each level may request a reschedule.
+    #[inline(always)]
     pub(super) fn tick(&mut self, rqs: &mut Rqs, platform: &mut Platform, task: Pid) {
         let mut next = Some(self.se_of(task));
         while let Some(e) = next {

@@ -73,13 +73,19 @@ fn minima<const BY_DEADLINE: bool>(se: &Entities, e: EntityId) -> (Vruntime, u32
     (min, slice)
 }
 
-/// Recomputes the longest slice of the subtree of `e`. Returns whether it changed.
+/// Recomputes the minima of the subtree of `e`, and its longest slice. Returns whether one changed.
+/// Apart, so that releases without longest slices do not pay for it.
 #[inline(never)]
-fn recompute_max_slice(se: &mut Entities, e: EntityId) -> bool {
+fn recompute_all<const BY_DEADLINE: bool>(se: &mut Entities, e: EntityId) -> bool {
+    let minima = minima::<BY_DEADLINE>(se, e);
+    let entity = &mut se[e];
+    let changed = minima != (entity.min_other, entity.min_slice);
+    (entity.min_other, entity.min_slice) = minima;
     let links = &se[e].links;
     let below = [links.left(), links.right()].into_iter().flatten();
     let longest = below.map(|child| se.max_slices[child]).fold(se[e].slice, u32::max);
-    core::mem::replace(&mut se.max_slices[e], longest) != longest
+    let longest_changed = core::mem::replace(&mut se.max_slices[e], longest) != longest;
+    changed | longest_changed
 }
 
 impl<const BY_DEADLINE: bool> Rows<EntityId> for View<'_, BY_DEADLINE> {
@@ -125,12 +131,15 @@ impl<const BY_DEADLINE: bool> RowsMut<EntityId> for ViewMut<'_, BY_DEADLINE> {
 
     #[inline]
     fn recompute(&mut self, e: EntityId) -> bool {
+        if self.order.max_slices {
+            return recompute_all::<BY_DEADLINE>(self.se, e);
+        }
         let (min, slice) = minima::<BY_DEADLINE>(self.se, e);
         let entity = &mut self.se[e];
         let changed = min != entity.min_other || slice != entity.min_slice;
         entity.min_other = min;
         entity.min_slice = slice;
-        changed | (self.order.max_slices && recompute_max_slice(self.se, e))
+        changed
     }
 
     /// With equal slices only the other minimum can change, and only to that of `new`. The children
@@ -226,7 +235,7 @@ pub fn next(se: &Entities, e: EntityId) -> Option<EntityId> {
 /// 6.12 on: the entity with the earliest deadline among those for which `eligible` holds.
 /// Eligibility must be monotonic: a smaller vruntime is eligible if a larger one is. Among equals
 /// the first in order.
-#[inline]
+#[inline(always)]
 pub fn earliest_eligible(
     root: &Root<EntityId>,
     se: &Entities,

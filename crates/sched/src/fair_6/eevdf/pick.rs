@@ -57,7 +57,7 @@ impl Fair<EarliestDeadline> {
     }
 
     /// The next buddy if it is eligible, else [`pick_eevdf`](Fair::pick_eevdf).
-    #[inline]
+    #[inline(always)]
     pub(super) fn buddy_or_eevdf(&self, q: CfsRqId, protect: bool) -> Option<(EntityId, Rule)> {
         let queue = &self.cfs_rqs[q];
         if let Some(buddy) = queue.next

@@ -27,16 +27,16 @@ impl Fair<EarliestDeadline> {
         } else {
             self.tunables.base_slice_unscaled
         };
-        let first_ineligible = self.cfs_rqs[q].first_ineligible();
-        let until_ineligible = self.version.has_one_tree() && self.features().preempt_short;
-        let entity = &mut self.se[e];
+        let entity = &self.se[e];
         let mut until = entity.deadline;
-        if others < entity.slice && until_ineligible {
-            until = until.earlier(first_ineligible);
-        } else if others < entity.slice {
-            until = until.earlier(entity.vruntime.plus(entity.vt(u64::from(others))));
+        if others < entity.slice {
+            let until_ineligible = self.version.has_one_tree() && self.features().preempt_short;
+            until = until.earlier(match until_ineligible {
+                true => self.cfs_rqs[q].first_ineligible(),
+                false => entity.vruntime.plus(entity.vt(u64::from(others))),
+            });
         }
-        entity.set_vprot(until);
+        self.se[e].set_vprot(until);
     }
 
     /// Whether the running `e` is protected.

@@ -68,6 +68,8 @@ impl Fair<EarliestDeadline> {
     }
 
     /// Charges `c`, which runs in the tree of queue `q`, for `delta_ns` of real time.
+    // Forced: each release has one of the two callers.
+    #[inline(always)]
     fn charge_virtual_time(
         &mut self,
         rqs: &mut Rqs,
