@@ -89,7 +89,7 @@ fn what_is_wrong_is_refused_before_anything_runs() {
     schedlab(&["host", &far]).error(&["task `H`, `cpus`", "CPU 4000 is not online"]);
     let disk = scratch.file("disk.json", r#"{"tasks": {"H": {"loop": 1, "iorun": 1}}}"#);
     schedlab(&["host", &disk]).error(&["task `H`, `iorun`", "--leave-out"]);
-    schedlab(&["host", &disk, "--leave-out"]).error(&["nothing is left"]);
+    schedlab(&["host", &disk, "--leave-out"]).error(&["no task of", "disk.json is left"]);
     schedlab(&["host", &hogs, "--duration", "0"]).error(&["hogs.json: a run of 0 s"]);
     schedlab(&["host", &hogs, "--duration", "1", "--runs", "3", "--tries", "2"])
         .error(&["--tries 2", "at least 3"]);
