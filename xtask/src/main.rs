@@ -108,8 +108,8 @@ fn main() -> ExitCode {
         ["mutants", ..] => mutants::run(&arguments[1..]),
         ["pictures"] => pictures::draw(None),
         ["pictures", program] => pictures::draw(Some(program)),
-        ["production", ref arguments @ ..] => production::run(arguments),
-        ["worlds", ref arguments @ ..] => worlds::run(arguments),
+        ["production", ref arguments @ ..] => exit(production::run(arguments)),
+        ["worlds", ref arguments @ ..] => exit(worlds::run(arguments)),
         _ => {
             eprintln!(
                 "usage: cargo xtask tidy [--write-debts] | build-time [--tests] [-- ...] | \
@@ -117,6 +117,18 @@ fn main() -> ExitCode {
                  mutants [...] | worlds [...] | pictures [PROGRAM] | \
                  production [--check] [--program PATH] [--list FILE]"
             );
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Returns the exit status of a check that holds, fails, or cannot be made.
+fn exit(result: Result<bool, String>) -> ExitCode {
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("error: {message}");
             ExitCode::from(2)
         }
     }

@@ -9,7 +9,7 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 /// The list. The recordings are in the same directory.
 const LIST: &str = "examples/production/real.csv";
@@ -51,18 +51,10 @@ struct Outcome {
 }
 
 /// Runs the command.
-pub fn run(arguments: &[&str]) -> ExitCode {
-    match try_run(arguments) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("error: {message}");
-            ExitCode::from(2)
-        }
-    }
-}
-
-fn try_run(arguments: &[&str]) -> Result<bool, String> {
+///
+/// # Errors
+/// An option or the list is wrong, or the program cannot be run.
+pub fn run(arguments: &[&str]) -> Result<bool, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (mut check, mut program, mut list) = (false, None, root.join(LIST));
     let mut words = arguments.iter();

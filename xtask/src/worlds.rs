@@ -6,7 +6,7 @@
 //! revision. The file is written only with `--record`, and only if no rule was broken.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 /// The columns.
 const HEAD: &str = "date,revision,first_seed,seeds,releases,worlds";
@@ -43,18 +43,10 @@ struct Done {
 }
 
 /// Runs the next worlds.
-pub fn run(arguments: &[&str]) -> ExitCode {
-    match try_run(arguments) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(message) => {
-            eprintln!("error: {message}");
-            ExitCode::from(2)
-        }
-    }
-}
-
-fn try_run(arguments: &[&str]) -> Result<bool, String> {
+///
+/// # Errors
+/// An option or the file is wrong, or the program cannot be run.
+pub fn run(arguments: &[&str]) -> Result<bool, String> {
     let options = options(arguments)?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let path = root.join("tests/worlds.csv");

@@ -8,6 +8,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
+/// Returns the numbers at the beginning of a kernel's release: 6, 18 and 15 of `6.18.15-arch1`.
+pub fn numbers(release: &str) -> impl Iterator<Item = u32> + '_ {
+    let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
+    release[..end].split('.').map_while(|number| number.parse().ok())
+}
+
 /// The machine for which a scheduler is built.
 #[derive(Clone, Debug)]
 pub struct BuildConfig {

@@ -7,7 +7,7 @@ pub use crate::lookup::{find, of_kernel};
 use crate::scheduler_names::{whole_names, with_settings};
 use crate::scx::{policy, spec};
 use crate::settings::Setting;
-use schedlab_core::{Entry, Origin};
+use schedlab_core::{Entry, Origin, release};
 use schedlab_sched::registry;
 
 /// Returns all schedulers in their default releases, in the order in which Linux had them.
@@ -141,10 +141,9 @@ pub(crate) fn draws_quota_phases(kernel: &str) -> bool {
 
 /// Returns the numbers of a release such as `6.18.15-arch1`.
 fn numbers(kernel: &str) -> (u32, u32, u32) {
-    let end = kernel.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(kernel.len());
-    let numbers: Vec<u32> = kernel[..end].split('.').map_while(|part| part.parse().ok()).collect();
-    let at = |place: usize| numbers.get(place).copied().unwrap_or(0);
-    (at(0), at(1), at(2))
+    let mut numbers = release::numbers(kernel);
+    let mut next = || numbers.next().unwrap_or(0);
+    (next(), next(), next())
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The kernel's scheduler tracepoints, the common ground of runs and recorded traces: [`Record`],
 //! and its consumers: [`Sink`].
 
+use schedlab_core::release;
+
 /// Task as a tracepoint shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TaskRef<'a> {
@@ -52,10 +54,8 @@ impl Era {
     /// Returns the era of a kernel release, e.g. `6.18.0-1-amd64`. `None`: the text is not a
     /// release of Linux.
     pub fn of_release(release: &str) -> Option<Era> {
-        let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
-        let major: u32 = numbers.next()?.parse().ok()?;
-        let minor: u32 = numbers.next()?.parse().ok()?;
-        Some(match (major, minor) {
+        let mut numbers = release::numbers(release);
+        Some(match (numbers.next()?, numbers.next()?) {
             (4, 14..) | (5.., _) => Era::Since4_14,
             (4, 8..) => Era::Since4_8,
             (4, 2..) => Era::Since4_2,

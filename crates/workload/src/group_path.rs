@@ -8,6 +8,11 @@ pub const SHARES_DEFAULT: u64 = 1024;
 /// Maximum depth of nested groups.
 const DEPTH_MAX: usize = 32;
 
+/// Whether `path` is `group` or below it. The root is the empty path.
+pub fn is_within(path: &str, group: &str) -> bool {
+    path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// Paths in the order of their first mention, each after its ancestors.
 #[derive(Debug, Default)]
 pub(crate) struct PathList {

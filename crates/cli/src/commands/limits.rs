@@ -12,6 +12,7 @@ use crate::{Failure, Status};
 use schedlab_lab::parallel;
 use schedlab_lab::plan::{Groups, Load, MachineSpec, Plan, Source};
 use schedlab_lab::replay::Replay;
+use schedlab_lab::select;
 use schedlab_space::limits::{Limits, LimitsSpec, RecordedWork, Resources, Work};
 use std::io::Write;
 
@@ -60,33 +61,33 @@ pub fn limits(args: &LimitsArgs, output: &mut Output) -> Result<Status, Failure>
     Ok(if is_missed { Status::Bad } else { Status::Good })
 }
 
+/// Kinds of settings that belong to a limit.
+const LIMIT_SETTINGS: [&str; 3] = ["quota", "burst", "quota_phase"];
+
 /// Checks that no option sets the limit that is varied: it would apply under all limits.
 fn check_settings(args: &LimitsArgs) -> Result<(), Failure> {
     let group = args.group.as_str();
-    let set = args.set.iter().map(|(name, _)| name.as_str());
-    let is_own = |name: &&str| {
-        ["quota:", "burst:", "quota_phase:"]
-            .iter()
-            .any(|kind| name.strip_prefix(kind).is_some_and(|path| path == group))
+    let is_limit = |name: &str| {
+        let limit = name.split_once(':').filter(|(kind, _)| LIMIT_SETTINGS.contains(kind));
+        limit.is_some_and(|(_, path)| path == group)
     };
-    let is_limit = |change: &&&String| {
+    let is_change = |change: &str| {
         let words: Vec<&str> = change.split_whitespace().collect();
         matches!(words[..], ["group", path, setting, ..]
             if path == group && (setting.starts_with("cpu.max") || setting.starts_with("cpu.cfs_")))
     };
-    let of_scheduler = args.scheduler.iter().flat_map(|name| name.split(':').map(str::trim));
-    let in_scheduler = of_scheduler.clone().zip(of_scheduler.skip(1)).find(|(kind, rest)| {
-        let path = rest.split('=').next().unwrap_or_default();
-        ["quota", "burst", "quota_phase"].contains(kind) && path == group
-    });
-    let option = match (set.clone().find(is_own), args.change.iter().find(|it| is_limit(&it))) {
-        (Some(name), _) => format!("--set {name}"),
-        (None, Some(change)) => format!("--change '{change}'"),
-        (None, None) => match in_scheduler {
-            Some((kind, rest)) => format!("--scheduler ...:{kind}:{rest}"),
-            None => return Ok(()),
-        },
-    };
+    let mut given = vec![];
+    given.extend(args.set.iter().filter(|it| is_limit(&it.0)).map(|it| format!("--set {}", it.0)));
+    let changes = args.change.iter().filter(|change| is_change(change));
+    given.extend(changes.map(|change| format!("--change '{change}'")));
+    if let Some(scheduler) = &args.scheduler {
+        // An unknown name is reported when the runs are prepared.
+        let chosen = select::choose(&[scheduler]).unwrap_or_default();
+        let mut own = chosen.iter().flat_map(|one| &one.set);
+        let is_set = own.any(|setting| is_limit(&setting.name()));
+        given.extend(is_set.then(|| format!("--scheduler {scheduler}")));
+    }
+    let Some(option) = given.first() else { return Ok(()) };
     Err(Failure::Message(format!(
         "{option}: the limit of {group} is what is varied; give the limits to try with --quota, \
          --period and --burst, and the present one with --groups or --resources"

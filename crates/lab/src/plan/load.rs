@@ -149,10 +149,7 @@ impl Loaded {
     /// Checks that there is a group at `path`. A misspelt group would be created without tasks.
     fn find_group(&self, path: &str) -> Result<(), String> {
         let paths = self.model.group_paths();
-        let is_in = |known: &String| {
-            known.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        if self.groups.names(path) || paths.iter().any(is_in) {
+        if self.groups.names(path) || paths.iter().any(|known| groups::is_within(known, path)) {
             return Ok(());
         }
         let close = close_names(path, paths.iter().map(String::as_str));

@@ -4,12 +4,13 @@ use super::ensemble::Outcome;
 use super::report::{
     BehindRow, Cell, Column, Figures, GroupRow, Percentiles, ReplayReport, SleepCounts, TraceFacts,
 };
-use super::{Prepared, messages};
+use super::{Prepared, messages, sample};
 use schedlab_core::GroupStats;
 use schedlab_replay::program::Step;
-use schedlab_replay::responses::{self, Responses};
+use schedlab_replay::responses::Responses;
 use schedlab_replay::score::{self, Band, Grade, Pair, Score};
 use schedlab_replay::stats::{self, TaskStats};
+use schedlab_workload::groups;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Figures of an ensemble with these statistics.
@@ -87,11 +88,7 @@ impl Figures {
 
 /// Adds the throttling of the groups to which tasks with these paths belong.
 fn add_throttling(figures: &mut Figures, runs: &[Outcome], paths: &BTreeSet<&str>) {
-    let is_in = |group: &str| {
-        paths.iter().any(|path| {
-            path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
-    };
+    let is_in = |group: &str| paths.iter().any(|path| groups::is_within(path, group));
     let own = |run: &Outcome, value: fn(&GroupStats) -> u64| -> u64 {
         let of_paths = run.groups.iter();
         let of_paths = of_paths.filter(|(group, stats)| stats.nr_periods > 0 && is_in(group));
@@ -161,13 +158,8 @@ pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport
     let mut recorded: Vec<(String, TaskStats)> = vec![];
     let mut tasks: Vec<usize> = vec![];
     let mut group_of: Vec<Option<usize>> = vec![];
-    let mut is_known = vec![false; trace.tasks.len()];
-    for program in programs {
-        is_known[program.task as usize] = responses::is_known(&program.steps);
-    }
-    let mut requests = responses::of_trace(trace, &is_known);
-    for program in programs {
-        let task = &trace.tasks[program.task as usize];
+    let of_tasks = sample::recorded_stats(trace, &prepared.workload);
+    for (program, stats) in programs.iter().zip(&of_tasks) {
         if !prepared.selected[program.task as usize] {
             group_of.push(None);
             continue;
@@ -178,8 +170,7 @@ pub(super) fn assess(prepared: &Prepared, runs: &[Vec<Outcome>]) -> ReplayReport
             recorded.push((program.name.clone(), TaskStats::default()));
             tasks.push(0);
         }
-        let requests = std::mem::take(&mut requests[program.task as usize]);
-        recorded[number].1.add(&TaskStats { requests, ..TaskStats::of_task(trace, task) });
+        recorded[number].1.add(stats);
         tasks[number] += 1;
         group_of.push(Some(number));
     }

@@ -303,10 +303,9 @@ impl Base {
     fn check_group(&self, path: &str) -> Result<(), Error> {
         let all = self.workload.tasks.iter().filter_map(|it| it.set.taskgroup.as_deref());
         let paths: BTreeSet<&str> = all.collect();
-        let is_in = |known: &&str| {
-            known.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        if self.groups.names(path) || paths.iter().any(is_in) {
+        if self.groups.names(path)
+            || paths.iter().any(|known| group_settings::is_within(known, path))
+        {
             return Ok(());
         }
         let hint = match close_names(path, paths.iter().copied()).as_slice() {

@@ -1,10 +1,10 @@
 //! Runs of a replay in which a group has other settings: [`Limited`].
 
 use super::runner::Runner;
-use super::{Prepared, ensemble};
+use super::{Prepared, ensemble, sample};
 use crate::error::Error;
 use schedlab_core::{GroupStats, Quota};
-use schedlab_replay::responses::{self, Responses};
+use schedlab_replay::responses::Responses;
 use schedlab_replay::stats::TaskStats;
 use schedlab_replay::{Program, Workload, select};
 use schedlab_workload::groups;
@@ -75,9 +75,7 @@ impl Prepared {
 
 /// Whether a task is in `group` or below it.
 fn is_in(program: &Program, group: &str) -> bool {
-    let path = program.set.taskgroup.as_deref();
-    let rest = path.and_then(|path| path.strip_prefix(group));
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    program.set.taskgroup.as_ref().is_some_and(|path| groups::is_within(path, group))
 }
 
 impl Limited<'_> {
@@ -123,19 +121,10 @@ impl Limited<'_> {
     /// Returns the figures of the recording.
     pub fn recorded(&self) -> GroupRun {
         let trace = &self.prepared.trace;
-        let mut is_known = vec![false; trace.tasks.len()];
-        for program in &self.runner.workload.tasks {
-            is_known[program.task as usize] = responses::is_known(&program.steps);
-        }
-        let mut requests = responses::of_trace(trace, &is_known);
         let mut run = GroupRun::default();
         let own = self.runner.workload.tasks.iter().filter(|it| is_in(it, &self.group));
         run.stats.usage_ns = own.map(|it| trace.tasks[it.task as usize].cpu_ns()).sum();
-        for program in self.counting() {
-            let stats = TaskStats::of_task(trace, &trace.tasks[program.task as usize]);
-            run.end_ns = run.end_ns.max(stats.end_ns);
-            run.add(std::mem::take(&mut requests[program.task as usize]));
-        }
+        run.add_counting(sample::recorded_stats(trace, &self.runner.workload), &self.counts);
         run
     }
 
@@ -153,18 +142,18 @@ impl Limited<'_> {
                 && outcome.left.iter().any(|&place| self.counts[place]),
             ..GroupRun::default()
         };
-        for (stats, _) in outcome.tasks.into_iter().zip(&self.counts).filter(|(_, counts)| **counts)
-        {
-            run.end_ns = run.end_ns.max(stats.end_ns);
-            run.add(stats.requests);
-        }
+        run.add_counting(outcome.tasks, &self.counts);
         Ok(run)
     }
 }
 
 impl GroupRun {
-    fn add(&mut self, requests: Responses) {
-        self.requests.served.extend(requests.served);
-        self.requests.round_trips.extend(requests.round_trips);
+    /// Adds the ends and requests of the tasks that count.
+    fn add_counting(&mut self, tasks: Vec<TaskStats>, counts: &[bool]) {
+        for (stats, _) in tasks.into_iter().zip(counts).filter(|(_, counts)| **counts) {
+            self.end_ns = self.end_ns.max(stats.end_ns);
+            self.requests.served.extend(stats.requests.served);
+            self.requests.round_trips.extend(stats.requests.round_trips);
+        }
     }
 }

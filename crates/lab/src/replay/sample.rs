@@ -4,8 +4,8 @@ use super::{Prepared, ensemble};
 use crate::choice::Choice;
 use crate::error::Error;
 use schedlab_core::{GroupStats, Tunable};
-use schedlab_replay::responses;
 use schedlab_replay::stats::TaskStats;
+use schedlab_replay::{Trace, Workload, responses};
 use schedlab_workload::Group;
 
 /// Statistics of a run, or of the recording.
@@ -20,22 +20,24 @@ pub struct Sample {
     pub left: usize,
 }
 
+/// Returns the statistics of each task of `workload` in the recording, by place.
+pub(super) fn recorded_stats(trace: &Trace, workload: &Workload) -> Vec<TaskStats> {
+    let mut is_known = vec![false; trace.tasks.len()];
+    for program in &workload.tasks {
+        is_known[program.task as usize] = responses::is_known(&program.steps);
+    }
+    let mut requests = responses::of_trace(trace, &is_known);
+    let stats = workload.tasks.iter().map(|program| {
+        let requests = std::mem::take(&mut requests[program.task as usize]);
+        TaskStats { requests, ..TaskStats::of_task(trace, &trace.tasks[program.task as usize]) }
+    });
+    stats.collect()
+}
+
 impl Prepared {
     /// Returns the recording.
     pub fn recorded_sample(&self) -> Sample {
-        let trace = &self.trace;
-        let programs = &self.workload.tasks;
-        let mut is_known = vec![false; trace.tasks.len()];
-        for program in programs {
-            is_known[program.task as usize] = responses::is_known(&program.steps);
-        }
-        let mut requests = responses::of_trace(trace, &is_known);
-        let stats = programs.iter().map(|program| {
-            let requests = std::mem::take(&mut requests[program.task as usize]);
-            let task = &trace.tasks[program.task as usize];
-            TaskStats { requests, ..TaskStats::of_task(trace, task) }
-        });
-        Sample { tasks: stats.collect(), ..Sample::default() }
+        Sample { tasks: recorded_stats(&self.trace, &self.workload), ..Sample::default() }
     }
 
     /// Returns the run of the last column with this seed. Seed 0 leaves the work unchanged.

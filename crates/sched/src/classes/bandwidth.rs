@@ -95,20 +95,11 @@ pub struct BandwidthVersion {
     pub child_within_parent: bool,
     /// Runtime that each queue receives when limits are set, ns.
     pub first_ns: i64,
-    /// The beginning of a queue's throttled time.
-    pub counts_from: CountsFrom,
-}
-
-/// The moment from which the throttled time of a queue counts. (The periods in which it is
-/// throttled count in any case.)
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CountsFrom {
-    /// The throttling, even if no task is there (up to 6.5).
-    Throttling,
-    /// The throttling, or the arrival of the first task if the queue is empty then.
-    FirstTask,
-    /// The moment at which the first task leaves the queue because of it (since 6.18).
-    FirstLeaving,
+    /// Whether the throttled time of a queue counts while no task waits in it (up to 6.5). If not,
+    /// it counts from the moment at which the first task waits in the queue or (from 6.18 on)
+    /// leaves it because of the throttling. (The periods in which it is throttled count in any
+    /// case.)
+    pub counts_empty: bool,
 }
 
 impl BandwidthVersion {
@@ -135,14 +126,10 @@ impl BandwidthVersion {
 
     /// 6.6 to 6.17.
     pub const V6_6: BandwidthVersion =
-        BandwidthVersion { counts_from: CountsFrom::FirstTask, ..BandwidthVersion::V5_14 };
+        BandwidthVersion { counts_empty: false, ..BandwidthVersion::V5_14 };
 
     /// 6.18.
-    pub const V6_18: BandwidthVersion = BandwidthVersion {
-        first_ns: 1,
-        counts_from: CountsFrom::FirstLeaving,
-        ..BandwidthVersion::V5_14
-    };
+    pub const V6_18: BandwidthVersion = BandwidthVersion { first_ns: 1, ..BandwidthVersion::V6_6 };
 
     /// 5.4 (and late 4.14.y): drawn runtime does not expire, and nothing can be saved.
     pub const V5_4: BandwidthVersion =
@@ -163,7 +150,7 @@ impl BandwidthVersion {
         burst: true,
         child_within_parent: false,
         first_ns: 0,
-        counts_from: CountsFrom::Throttling,
+        counts_empty: true,
     };
 }
 
@@ -482,8 +469,7 @@ impl<Q: TypedIndex> Bandwidth<Q> {
         let local = &mut self.locals[q];
         let pool = &mut self.pools[local.group.index()];
         local.throttled = true;
-        let counts = self.version.counts_from == CountsFrom::Throttling;
-        local.throttled_at = counts.then_some(clock_ns);
+        local.throttled_at = self.version.counts_empty.then_some(clock_ns);
         let (group, cpu) = (local.group, local.cpu);
         if self.version.last_is_first {
             local.earlier = None;

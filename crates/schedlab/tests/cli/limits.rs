@@ -239,8 +239,10 @@ fn what_would_set_the_varied_limit_under_all_limits_is_refused() {
     for option in ["quota:/box=20ms", "burst:/box=30ms", "quota_phase:/box=0ms"] {
         schedlab(&limits(&["--quota", "60ms", "--set", option])).error(&["--set ", is_varied]);
     }
-    schedlab(&limits(&["--quota", "60ms", "--scheduler", "eevdf:quota:/box=20ms"]))
-        .error(&["--scheduler", is_varied]);
+    for scheduler in ["eevdf:quota:/box=20ms", "eevdf[base_slice_ns=3ms,burst:/box=20ms]"] {
+        schedlab(&limits(&["--quota", "60ms", "--scheduler", scheduler]))
+            .error(&["--scheduler", is_varied]);
+    }
     let change = "group /redis cpu.max=20000 100000";
     schedlab(&recorded(&["--change", change])).error(&["--change 'group /redis", "is varied"]);
 }

@@ -1,12 +1,13 @@
 //! Changes that are tried: [`candidates`].
 
-use super::change::{Change, GroupFacts, Tasks, autogroup_off, release, tunable};
-use super::work::{Work, is_within};
+use super::change::{self, Change, GroupFacts, Tasks, autogroup_off, tunable};
+use super::work::Work;
 use crate::limits::Limit;
-use schedlab_core::Policy;
+use schedlab_core::{Policy, release};
 use schedlab_lab::select;
 use schedlab_replay::Step;
 use schedlab_replay::trace::Origin;
+use schedlab_workload::groups;
 
 /// Kinds of changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +44,12 @@ const NAMES_MAX: usize = 10;
 /// Part of the CPU time of all tasks below which tasks are not changed, unless an aim names them.
 const LEAST_PART: f64 = 0.01;
 
+/// Nice values that are tried first.
+const NICE: [i32; 2] = [-10, 10];
+
+/// Nice values that are tried if one of the first is promising.
+const MORE_NICE: [i32; 6] = [-20, -5, -2, 2, 5, 19];
+
 /// Part of a CPU that a group must use for a limit on it to be tried.
 const LIMITED_CPUS: f64 = 0.1;
 
@@ -67,7 +74,7 @@ pub(super) fn candidates(
     };
     for name in releases {
         select::find(name).map_err(|error| format!("--releases: {error}"))?;
-        add(vec![Some(release(&scheduler.to_string(), name))], vec![]);
+        add(vec![Some(change::release(&scheduler.to_string(), name))], vec![]);
     }
     let groups = groups(work)?;
     if is_wanted(Kind::Autogroup) && groups.iter().any(GroupFacts::is_session) {
@@ -89,14 +96,12 @@ pub(super) fn candidates(
     }
     let has = |policy: Policy| scheduler.release.policies.contains(&policy);
     // Slices of tasks came with 6.12.
-    let has_slices = scheduler.entry.name == "eevdf" && is_from(scheduler.release.version, (6, 12));
+    let has_slices =
+        scheduler.entry.name == "eevdf" && release::numbers(scheduler.release.version).ge([6, 12]);
     for tasks in tasks(work, in_aim) {
         if is_wanted(Kind::Nice) {
-            let nice = |nice| tasks.renice(nice);
-            add(
-                vec![nice(-10), nice(10)],
-                vec![nice(-20), nice(-5), nice(-2), nice(2), nice(5), nice(19)],
-            );
+            let nice = |nice: &i32| tasks.renice(*nice);
+            add(NICE.iter().map(nice).collect(), MORE_NICE.iter().map(nice).collect());
         }
         if is_wanted(Kind::Policy) {
             let policy = |kind, name| if has(kind) { tasks.policy(name) } else { None };
@@ -115,11 +120,8 @@ pub(super) fn candidates(
     for (group, cpu_ns) in groups.iter().map(|group| (group, cpu_ns(work, group))) {
         if group.is_session() {
             if is_wanted(Kind::Nice) {
-                let nice = |nice| group.session_nice(nice);
-                add(
-                    vec![nice(-10), nice(10)],
-                    vec![nice(-20), nice(-5), nice(-2), nice(2), nice(5), nice(19)],
-                );
+                let nice = |nice: &i32| group.session_nice(*nice);
+                add(NICE.iter().map(nice).collect(), MORE_NICE.iter().map(nice).collect());
             }
             continue;
         }
@@ -168,12 +170,6 @@ fn sets(cpus: u32) -> Vec<Vec<u32>> {
     };
     sets.push((0..cpus).collect());
     sets
-}
-
-/// Whether a version such as `6.18` is not before `least`.
-fn is_from(version: &str, least: (u32, u32)) -> bool {
-    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= least
 }
 
 /// Returns the tasks that are changed, by name.
@@ -234,7 +230,7 @@ pub(super) fn facts(work: &Work, name: &str) -> Option<Tasks> {
 fn cpu_ns(work: &Work, group: &GroupFacts) -> u64 {
     let trace = work.base.trace();
     let programs = work.base.workload().tasks.iter();
-    let is_in = |path: &String| is_within(path, &group.path);
+    let is_in = |path: &String| groups::is_within(path, &group.path);
     let own = programs.filter(|it| it.set.taskgroup.as_ref().is_some_and(is_in));
     own.map(|it| trace.tasks[it.task as usize].cpu_ns()).sum()
 }
@@ -255,7 +251,11 @@ pub(super) fn groups(work: &Work) -> Result<Vec<GroupFacts>, String> {
     for group in work.base.recorded_groups().map_err(|error| error.to_string())? {
         let own = programs.iter().filter(|it| {
             selected[it.task as usize]
-                && it.set.taskgroup.as_ref().is_some_and(|path| is_within(path, &group.path))
+                && it
+                    .set
+                    .taskgroup
+                    .as_ref()
+                    .is_some_and(|path| groups::is_within(path, &group.path))
         });
         let mut tasks: Vec<String> = own.map(|it| it.name.clone()).collect();
         tasks.sort_unstable();

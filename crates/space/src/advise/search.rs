@@ -9,6 +9,7 @@ use super::work::{Values, Work, band};
 use schedlab_lab::replay::{Replay, ReplayReport};
 use schedlab_replay::Trace;
 use schedlab_replay::score::Band;
+use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 
 /// First seed of the search. The held-back seeds are the seeds of a replay, from 0.
@@ -101,6 +102,7 @@ pub struct Suggestion {
 }
 
 /// Changes that were tried.
+#[derive(Clone)]
 struct Tried {
     changes: Vec<Change>,
     /// Values with the seeds of the search.
@@ -466,24 +468,21 @@ impl<'a, F: Fn() + Sync> Search<'a, F> {
     /// Adds promising changes to the best one as long as each improves the result.
     fn combine(&mut self) {
         let best = self.best_of_subjects().into_iter().filter(|it| it.runs.len() == REFINE);
-        let best: Vec<Change> = best.map(|it| it.changes[0].clone()).collect();
-        let Some((first, others)) = best.split_first() else { return };
-        let mut together = vec![first.clone()];
-        let Some(mut standing) = self.try_all(vec![together.clone()], REFINE).pop() else { return };
-        for change in others {
+        let mut best: VecDeque<Tried> = best.cloned().collect();
+        let Some(mut standing) = best.pop_front() else { return };
+        for one in best {
             let is_over = self.work.runs() + REFINE > self.budget;
-            if together.len() >= TOGETHER_MAX || is_over {
+            if standing.changes.len() >= TOGETHER_MAX || is_over {
                 break;
             }
-            let set: Vec<Change> = together.iter().chain([change]).cloned().collect();
-            let Some(tried) = self.try_all(vec![set.clone()], REFINE).pop() else { continue };
+            let set = [&standing.changes[..], &one.changes].concat();
+            let Some(tried) = self.try_all(vec![set], REFINE).pop() else { continue };
             let improved = standing.runs.iter().zip(&tried.runs).filter(|(was, is)| {
                 let both = was[0].zip(is[0]);
                 both.is_some_and(|(was, is)| if self.aim.is_max { is > was } else { is < was })
             });
             let is_mostly = improved.count() * 3 >= REFINE * 2;
             if tried.holds && is_mostly && tried.gain >= standing.gain + LEAST_GAIN {
-                together = set;
                 standing = tried;
             }
         }

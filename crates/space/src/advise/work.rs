@@ -9,6 +9,7 @@ use schedlab_lab::replay::{Prepared, Replay, Sample};
 use schedlab_replay::score::Band;
 use schedlab_replay::stats::TaskStats;
 use schedlab_replay::{Trace, select};
+use schedlab_workload::groups;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -214,18 +215,13 @@ fn value(measure: &Measure, places: &[usize], sample: &Sample, prepared: &Prepar
         let paths: BTreeSet<&str> =
             places.iter().filter_map(|&place| programs[place].set.taskgroup.as_deref()).collect();
         for (group, own) in &sample.limited {
-            if paths.iter().any(|path| is_within(path, group)) {
+            if paths.iter().any(|path| groups::is_within(path, group)) {
                 limited.nr_throttled += own.nr_throttled;
                 limited.throttled_ns += own.throttled_ns;
             }
         }
     }
     measure.figure.of(&stats, &limited)
-}
-
-/// Whether `path` is `group` or below it.
-pub(super) fn is_within(path: &str, group: &str) -> bool {
-    path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Returns the band of a measure over runs. `None`: a run lacks it.

@@ -1,6 +1,6 @@
 //! Numbers of threads of a task, as an axis: [`Threads`].
 
-use schedlab_workload::Model;
+use schedlab_workload::{Model, groups};
 
 /// Maximum number of threads.
 const MOST: u32 = 4096;
@@ -54,11 +54,9 @@ impl Threads {
 
     /// Returns the key of the task in `group`, or below it.
     pub(super) fn task_of(&self, model: &Model, group: &str) -> Result<String, String> {
-        let is_inside = |path: &String| {
-            path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         let inside = model.tasks.iter().filter(|task| {
-            task.instances > 0 && task.properties.taskgroup.as_ref().is_some_and(is_inside)
+            let path = task.properties.taskgroup.as_ref();
+            task.instances > 0 && path.is_some_and(|path| groups::is_within(path, group))
         });
         let keys: Vec<&str> = inside.map(|task| task.key.as_str()).collect();
         let list = || keys.join(", ");

@@ -9,6 +9,7 @@
 
 use super::settings::GroupSettings;
 use crate::model::{Action, Model};
+use schedlab_core::release;
 use std::collections::BTreeMap;
 
 /// First part of the paths of these groups.
@@ -19,8 +20,7 @@ const SHELL: &str = "shell";
 
 /// Returns whether kernels of this release have autogroups. `None`: the text is not a release.
 pub fn is_in(release: &str) -> Option<bool> {
-    let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
-    let mut numbers = release[..end].split('.').map_while(|number| number.parse::<u32>().ok());
+    let mut numbers = release::numbers(release);
     let (major, minor) = (numbers.next()?, numbers.next()?);
     Some((major, minor, numbers.next().unwrap_or(0)) >= (2, 6, 38))
 }

@@ -37,7 +37,7 @@ mod users;
 pub mod weight;
 pub(crate) mod write;
 
-pub use crate::group_path::SHARES_DEFAULT;
+pub use crate::group_path::{SHARES_DEFAULT, is_within};
 pub use plan::{Feature, Group, GroupPlan, PERIOD_DEFAULT_US, SHARES_IDLE};
 pub use settings::{GroupSettings, Note};
 pub use side_file::{parse, parse_option};

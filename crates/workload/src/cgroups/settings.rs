@@ -4,7 +4,7 @@ use super::parameter;
 use super::text::{Fault, Text};
 use super::write::{Version, Write};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::group_path::normal_path;
+use crate::group_path::{is_within, normal_path};
 use std::fmt;
 use std::sync::Arc;
 
@@ -74,13 +74,7 @@ impl GroupSettings {
     /// Whether a group, for example `/tg1/tg11`, or a descendant of it is named here. The root is
     /// always named.
     pub fn names(&self, path: &str) -> bool {
-        path.is_empty()
-            || self.entries.iter().any(|entry| {
-                entry
-                    .path
-                    .strip_prefix(path)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            })
+        path.is_empty() || self.entries.iter().any(|entry| is_within(&entry.path, path))
     }
 
     /// Returns the notes, except those on settings of groups (see

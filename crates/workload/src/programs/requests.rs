@@ -11,6 +11,7 @@
 //! waits (mutexes, barriers, disks, the weaker of the places above) are part of it.
 
 use super::script::{Instr, RequestFilter, Scripts};
+use crate::group_path::is_within;
 use schedlab_core::TaskId;
 use std::collections::VecDeque;
 
@@ -119,13 +120,9 @@ fn place_of(scripts: &Scripts, script: usize) -> Option<Place> {
 impl Requests {
     pub(super) fn new(filter: &RequestFilter, scripts: &Scripts) -> Requests {
         let group = filter.group.trim_end_matches('/');
-        let is_below = |path: &str| {
-            let rest = path.strip_prefix(group);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         let place = |number: usize| {
             let path = &scripts.groups[scripts.scripts[number].group as usize];
-            is_below(path).then(|| place_of(scripts, number)).flatten()
+            is_within(path, group).then(|| place_of(scripts, number)).flatten()
         };
         let places: Vec<Option<Place>> = (0..scripts.scripts.len()).map(place).collect();
         let waits_for = |script: usize, semaphore: u32| {

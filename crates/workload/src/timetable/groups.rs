@@ -1,7 +1,7 @@
 //! State of the groups during a run. A write to a group is checked against its current state.
 
 use crate::cgroups::write::Write;
-use crate::cgroups::{Group, GroupPlan};
+use crate::cgroups::{Group, GroupPlan, is_within};
 use schedlab_core::{Errno, GroupId};
 use schedlab_machine::{Action, ActionError};
 
@@ -34,10 +34,7 @@ impl Groups {
 
     /// Returns the numbers of a group and its descendants; "" is the root.
     pub fn below(&self, path: &str) -> Vec<GroupId> {
-        let inside = |row: &&Row| {
-            let rest = row.group.path.strip_prefix(path);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
+        let inside = |row: &&Row| is_within(&row.group.path, path);
         let below = self.rows.iter().filter(inside).map(|row| row.id);
         below.chain(path.is_empty().then_some(GroupId::ROOT)).collect()
     }
